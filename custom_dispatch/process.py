@@ -55,7 +55,6 @@ killed or crashed, it can end nothing itself. Its input ends with this process."
 
 # Programs that a thread of this process waits for. Adding and discarding are atomic.
 _running: set[subprocess.Popen[bytes]] = set()
-_times_ended = 0
 _watcher: subprocess.Popen[bytes] | None = None
 _watcher_lock = threading.Lock()
 
@@ -290,16 +289,9 @@ def end_all() -> None:
     Ctrl-C reaches neither the programs, which have sessions of their own, nor the threads that
     wait for them: it is raised in the main thread alone.
     """
-    global _times_ended
-    _times_ended += 1
     for process in tuple(_running):
         if process.returncode is None:  # else its number may be another's by now
             _signal_group(process)
-
-
-def times_ended() -> int:
-    """How often `end_all` was called: whether a program that is gone was ended by it."""
-    return _times_ended
 
 
 def _forget(process: subprocess.Popen[bytes]) -> None:

@@ -11,6 +11,7 @@ not given to it again.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +29,6 @@ from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import find_nvrtc, find_tool
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import LOOKED_FOR, Nvrtc
-from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 
 _ERROR = re.compile(
     r"^(?P<file>[^\n]*)\(\d+\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>[^\n]*)$",
@@ -65,7 +65,7 @@ def find_compiler(name: str = "auto") -> Compiler:
             return Nvcc.find() if found is None else NvrtcElseNvcc(Nvrtc(found))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NvrtcElseNvcc:
     """NVRTC, and nvcc for what NVRTC cannot take, as a `Compiler`."""
 
@@ -88,14 +88,19 @@ class NvrtcElseNvcc:
         first = Nvcc(Path(), version="").search_path(request).directories
         return replace(self.nvrtc.search_path(request), before_host=first)
 
-    def libraries(self) -> tuple[Path, ...]:
-        """NVRTC's; see `Compiler.libraries`."""
-        return self.nvrtc.libraries()
+    def begin(self) -> None:
+        """As NVRTC's; see `Compiler.begin`. Where that cannot be, compiling says so."""
+        with suppress(ToolNotFoundError):
+            self.nvrtc.begin()
 
-    def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
+    def end(self) -> None:
+        """As NVRTC's; see `Compiler.end`."""
+        self.nvrtc.end()
+
+    def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         try:
-            return self.nvrtc.compile(request, process)
+            return self.nvrtc.compile(request)
         except (DeclarationError, SourceError, ToolNotFoundError) as error:
             if not _may_be_for_the_host(error):
                 raise

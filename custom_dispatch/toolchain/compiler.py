@@ -17,7 +17,6 @@ from custom_dispatch.toolchain.descriptor import StructFields, read_answer
 from custom_dispatch.toolchain.entry_point import EntryPoint, find_entries
 from custom_dispatch.toolchain.includes import SearchPath
 from custom_dispatch.toolchain.locations import WHEEL_DIRECTORY, find_headers, headers_release
-from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +80,14 @@ class Compiler(Protocol):
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers."""
 
-    def libraries(self) -> tuple[Path, ...]:
-        """What another process loads to compile in the place of this one, in this order.
+    def begin(self) -> None:
+        """Get ready meanwhile to compile in this thread, until `end`."""
 
-        Nothing, where the compiler is a program anyway.
-        """
+    def end(self) -> None:
+        """End what `begin` started, in every thread."""
 
-    def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
+    def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX. May be called from several threads at once.
-
-        Parameters
-        ----------
-        process
-            Another process to compile in; only where there are `libraries`.
 
         Raises
         ------

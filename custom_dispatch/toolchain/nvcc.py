@@ -50,7 +50,6 @@ from custom_dispatch.toolchain.locations import (
     nvvm_version,
     release,
 )
-from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 
 STANDARD = Option("--std", "c++17")
 """The C++ standard of both compilers unless a kernel's options name another."""
@@ -118,15 +117,13 @@ class Nvcc:
         forced = option_values(declared, "--pre-include")
         return SearchPath(places, (), forced, option_macros(declared), before_host=places)
 
-    def libraries(self) -> tuple[Path, ...]:
-        """None: it is a program; see `Compiler.libraries`."""
-        return ()
+    def begin(self) -> None:
+        """Nothing: it is a program; see `Compiler.begin`."""
 
-    def compile(
-        self,
-        request: CompileRequest,
-        process: NvrtcProcess | None = None,  # noqa: ARG002 - it is a program anyway
-    ) -> CompiledPtx:
+    def end(self) -> None:
+        """Nothing, as `begin`."""
+
+    def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
         options = check_options(request.options)
         read_source(request.source)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import shlex
-import signal
+import threading
 from collections import Counter
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from custom_dispatch.errors import DeclarationError, ToolNotFoundError
-from custom_dispatch.installation import install_step
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.store import file_identity, key_of
-from custom_dispatch.toolchain import nvrtc_program
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
@@ -43,15 +41,7 @@ from custom_dispatch.toolchain.locations import (
     nvrtc_libraries,
 )
 from custom_dispatch.toolchain.nvcc import STANDARD
-from custom_dispatch.toolchain.nvrtc_process import (
-    Compilation,
-    Compiled,
-    Facts,
-    NvrtcProcess,
-    read_answer,
-    read_facts,
-    write_question,
-)
+from custom_dispatch.toolchain.nvrtc_process import Compilation, NvrtcProcess
 
 # Headers of the C library that nvcc takes from the host and NVRTC has not (see the files).
 C_HEADERS = Path(__file__).parent / "nvrtc_include"
@@ -65,12 +55,14 @@ _NEVER_THE_QUESTIONS = ("catastrophic error", "in JIT mode")
 _VERSION = re.compile(rb"release [\d.]+, V(\d+\.\d+\.\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Nvrtc:
-    """NVRTC, as a `Compiler`. The library is loaded when it is first to compile."""
+    """NVRTC, as a `Compiler`. Other processes load the library; this one never does."""
 
     library: Path
     name: str = "nvrtc"
+    _begun: dict[int, NvrtcProcess] = field(default_factory=dict, repr=False)
+    """By the thread that each belongs to."""
 
     @classmethod
     def find(cls) -> Nvrtc:
@@ -79,7 +71,7 @@ class Nvrtc:
         Raises
         ------
         ToolNotFoundError
-            The library or its Python binding is not installed.
+            The library is not installed.
         """
         return cls(find_nvrtc().require("cuda"))
 
@@ -92,11 +84,14 @@ class Nvrtc:
         ToolNotFoundError
             The library does not load.
         """
-        return _version()
+        # The library's own call gives no third number; the head of the PTX that it makes does.
+        with self._process() as process:
+            ptx = process.compile(Compilation(b"", "version.cu", (), ())).ptx
+            return _version_in(ptx) or f"{process.facts().release}.0"
 
     def identity(self, request: CompileRequest) -> bytes:  # noqa: ARG002 - others need it
         """The library and its builtins; see `Compiler.identity`."""
-        return key_of(self.name, [file_identity(part) for part in self.libraries()])
+        return key_of(self.name, [file_identity(part) for part in nvrtc_libraries(self.library)])
 
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers; see `Compiler.search_path`."""
@@ -109,17 +104,37 @@ class Nvrtc:
             macros=option_macros(declared),
         )
 
-    def libraries(self) -> tuple[Path, ...]:
-        """The builtins and the library; see `Compiler.libraries`."""
-        return nvrtc_libraries(self.library)
+    def begin(self) -> None:
+        """Start this thread's process; see `Compiler.begin`."""
+        new = NvrtcProcess(nvrtc_libraries(self.library))
+        self._begun.setdefault(threading.get_ident(), new).begin()
 
-    def compile(self, request: CompileRequest, process: NvrtcProcess | None = None) -> CompiledPtx:
+    def end(self) -> None:
+        """End every thread's process; see `Compiler.end`."""
+        while self._begun:
+            self._begun.popitem()[1].end()
+
+    @contextmanager
+    def _process(self) -> Iterator[NvrtcProcess]:
+        """The process that was begun in this thread, or one for this block."""
+        begun = self._begun.get(threading.get_ident())
+        process = begun or NvrtcProcess(nvrtc_libraries(self.library))
+        try:
+            yield process
+        finally:
+            if begun is None:
+                process.end()
+
+    def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
+        with self._process() as process:
+            return self._compile(request, process)
+
+    def _compile(self, request: CompileRequest, process: NvrtcProcess) -> CompiledPtx:
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
-        # Where another process compiles, the library need not be loaded here just to be asked.
-        facts = (process and process.facts()) or _facts()
+        facts = process.facts()
         label = f"NVRTC {facts.release}"
         if request.arch.compute_capability not in facts.capabilities:
             supported = [f"sm_{capability}" for capability in facts.capabilities]
@@ -148,8 +163,7 @@ class Nvrtc:
         done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
         ptx = drop_unused_constants(done.ptx)
-        made_by = _VERSION.search(ptx, 0, 1000)
-        compiler = f"NVRTC {made_by[1].decode() if made_by else self.version}"
+        compiler = f"NVRTC {_version_in(ptx) or f'{facts.release}.0'}"
         return CompiledPtx(ptx, request.arch, compiler, done.log, command, done.entries)
 
     def _ask(
@@ -158,14 +172,14 @@ class Nvrtc:
         source: bytes,
         options: list[str],
         question: Question,
-        process: NvrtcProcess | None,
+        process: NvrtcProcess,
     ) -> Outcome:
         trailer = write_trailer(question.described, fields=question.fields)
         if trailer:
             source += f'\n#line 1 "{TRAILER_NAME}"\n{trailer}'.encode()
         names = [cpp_name(entry).address for entry in question.named]
         asked = Compilation(source, source_name(request.source), tuple(options), tuple(names))
-        found = (process and process.compile(asked)) or _compile(asked)
+        found = process.compile(asked)
         if found.status == "NVRTC_ERROR_INVALID_OPTION":
             raise DeclarationError(
                 f"NVRTC refuses the options {' '.join(request.options)}: "
@@ -199,38 +213,7 @@ def drop_unused_constants(ptx: bytes) -> bytes:
     return _VARIABLE.sub(lambda match: match[0] if uses[match[1]] > 1 else b"", ptx)
 
 
-def _compile(asked: Compilation) -> Compiled:
-    """Compile in this process, where no other can be started."""
-    try:
-        return read_answer(nvrtc_program.compile_source(_library(), write_question(asked)))
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):  # which NVRTC leaves otherwise
-            signal.siginterrupt(number, True)
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    path = find_nvrtc().require("cuda")
-    try:
-        # NVRTC 13 opens its builtins by name alone, and has no RUNPATH.
-        for part in Nvrtc(path).libraries():
-            library = ctypes.CDLL(str(part))
-        nvrtc_program.about(library)
-    except (AttributeError, OSError, RuntimeError) as problem:
-        raise ToolNotFoundError(
-            f"NVRTC at `{path}` cannot be loaded: {str(problem).strip() or problem!r}",
-            next_step=install_step("cuda"),
-        ) from problem
-    return library
-
-
-@cache
-def _version() -> str:
-    # The library's own call gives no third number; the head of the PTX that it makes does.
-    match = _VERSION.search(_compile(Compilation(b"", "version.cu", (), ())).ptx)
-    return match[1].decode() if match is not None else f"{_facts().release}.0"
-
-
-@cache
-def _facts() -> Facts:
-    return read_facts(nvrtc_program.about(_library()))
+def _version_in(ptx: bytes) -> str | None:
+    """The version of what made PTX, by the PTX's head."""
+    match = _VERSION.search(ptx, 0, 1000)
+    return None if match is None else match[1].decode()

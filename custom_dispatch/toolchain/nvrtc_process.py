@@ -10,6 +10,7 @@ of the time of one, and two processes in half.
 from __future__ import annotations
 
 import contextlib
+import marshal
 import os
 import signal
 import sys
@@ -17,20 +18,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from custom_dispatch.errors import CustomDispatchError, SourceError, ToolTimeoutError
-from custom_dispatch.process import (
-    DEFAULT_TIMEOUT_SECONDS,
-    Completed,
-    Started,
-    start,
-    times_ended,
-)
+from custom_dispatch.errors import SourceError, ToolNotFoundError, ToolTimeoutError
+from custom_dispatch.installation import install_step
+from custom_dispatch.process import DEFAULT_TIMEOUT_SECONDS, Completed, Started, start
 from custom_dispatch.toolchain import nvrtc_program
 
 _PROGRAM = Path(nvrtc_program.__file__)
 _TIMEOUT_SECONDS = DEFAULT_TIMEOUT_SECONDS
-# Loading takes 30 ms. One that does not answer by then is no NVRTC, and is done without.
-_START_SECONDS = 20.0
+# Loading takes 30 ms. One that does not answer by then is no NVRTC.
+_START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +60,9 @@ class Facts:
     """The compute capabilities that it compiles for."""
 
 
-def write_question(asked: Compilation) -> list[bytes]:
-    """A compilation as `nvrtc_program` takes it."""
-    words = [asked.source, os.fsencode(asked.name), str(len(asked.options)).encode()]
-    words += map(os.fsencode, asked.options)
-    return words + [name.encode() for name in asked.names]
-
-
-def read_answer(words: Sequence[bytes]) -> Compiled:
-    """What `nvrtc_program` says of a compilation."""
-    status, log, *rest = words
-    ptx, symbols = (rest[0], rest[1:]) if rest else (b"", [])
-    return Compiled(
-        status.decode(),
-        log.rstrip(b"\0").decode("utf-8", "replace").strip(),
-        ptx.rstrip(b"\0"),
-        tuple(symbol.decode() for symbol in symbols),
-    )
-
-
-def read_facts(words: Sequence[bytes]) -> Facts:
-    """What `nvrtc_program` says of the library."""
-    return Facts(words[0].decode(), tuple(sorted(map(int, words[1:]))))
-
-
 class NvrtcProcess:
     """A process in which one thread compiles; no other's, as it ends with the thread that started
     it.
-
-    One that does not start is done without: everything is compiled in this process then.
 
     Parameters
     ----------
@@ -101,56 +71,76 @@ class NvrtcProcess:
     """
 
     def __init__(self, libraries: Sequence[Path]) -> None:
-        self._command = [sys.executable, "-I", "-S", str(_PROGRAM), *map(str, libraries)]
+        self._libraries = tuple(libraries)
         self._started: Started | None = None
         self._facts: Facts | None = None
-        self._starts = bool(sys.executable) and not getattr(sys, "frozen", False)
-        self._ended_before = 0
 
-    def begin(self) -> None:
-        """Start it, if it does not run, so that it loads NVRTC meanwhile."""
-        if self._started is not None or not self._starts:
-            return
-        self._ended_before = times_ended()
-        try:
-            self._started = start(self._command, name="NVRTC")
-        except CustomDispatchError:
-            self._starts = False
+    def begin(self) -> Started:
+        """Start it, if it does not run, so that it loads NVRTC meanwhile.
 
-    def facts(self) -> Facts | None:
-        """What NVRTC says of itself there; None where there is none.
+        Raises
+        ------
+        ToolNotFoundError
+            There is no Python to start.
+        """
+        if self._started is None:
+            if not sys.executable or getattr(sys, "frozen", False):
+                raise ToolNotFoundError(
+                    "NVRTC is called in another process of Python, and there is none to start.",
+                    expected="the path of an interpreter as sys.executable",
+                    next_step="build in a program that Python runs, or compile with nvcc.",
+                )
+            command = [sys.executable, "-I", "-S", str(_PROGRAM), *map(str, self._libraries)]
+            self._started = start(command, name="NVRTC")
+        return self._started
+
+    def facts(self) -> Facts:
+        """What NVRTC says of itself.
 
         Raises
         ------
         SourceError
-            It was ended, as by Ctrl-C: nothing would end what is compiled in this process instead.
+            It was ended, as by Ctrl-C.
+        ToolNotFoundError
+            The library does not load, or there is no Python to start.
         """
-        self.begin()
-        if self._started is not None and self._facts is None:
-            with contextlib.suppress(CustomDispatchError):
-                found = _ask(self._started, [], _START_SECONDS)
-                self._facts = None if isinstance(found, Completed) else read_facts(found)
-            if self._facts is None:
-                self._starts = False
+        if self._facts is None:
+            try:
+                found = self.begin().ask(marshal.dumps(None), timeout_seconds=_START_SECONDS)
+            except ToolTimeoutError:
                 self.end()
-                if times_ended() != self._ended_before:
+                raise self._does_not_load(f"no answer in {_START_SECONDS:g} seconds") from None
+            if isinstance(found, Completed):
+                self.end()
+                if found.returncode < 0:
                     raise SourceError("NVRTC was ended while it started.")
+                raise self._does_not_load(found.stderr.strip() or _how(found.returncode))
+            try:
+                release, capabilities = marshal.loads(found)  # noqa: S302 - our own program's
+            except (EOFError, TypeError, ValueError) as problem:
+                self.end()
+                raise self._does_not_load(str(problem)) from problem
+            self._facts = Facts(release, tuple(capabilities))
         return self._facts
 
-    def compile(self, asked: Compilation) -> Compiled | None:
-        """Compile; None where that is to be done in this process.
+    def compile(self, asked: Compilation) -> Compiled:
+        """Compile.
 
         Raises
         ------
         SourceError
             The process ended.
+        ToolNotFoundError
+            As of `facts`.
         ToolTimeoutError
             It ran past its time limit.
         """
-        if self.facts() is None or self._started is None:
-            return None
+        self.facts()
+        options = [os.fsencode(option) for option in asked.options]
+        names = [name.encode() for name in asked.names]
+        question = marshal.dumps((asked.source, os.fsencode(asked.name), options, names))
         try:
-            found = _ask(self._started, write_question(asked), _TIMEOUT_SECONDS)
+            found = self.begin().ask(question, timeout_seconds=_TIMEOUT_SECONDS)
         except ToolTimeoutError as error:
             self.end()
             raise ToolTimeoutError(
@@ -166,7 +156,13 @@ class NvrtcProcess:
                 next_step="try again; if it ends so each time, compile with nvcc.",
                 log=found.stderr,
             )
-        return read_answer(found)
+        status, log, ptx, symbols = marshal.loads(found)  # noqa: S302 - as above
+        return Compiled(
+            status.decode(),
+            log.rstrip(b"\0").decode("utf-8", "replace").strip(),
+            ptx.rstrip(b"\0"),
+            tuple(symbol.decode() for symbol in symbols),
+        )
 
     def end(self) -> None:
         """End it, without waiting for that; the next compilation starts another."""
@@ -174,11 +170,11 @@ class NvrtcProcess:
             self._started.end(wait=False)
         self._started = self._facts = None
 
-
-def _ask(started: Started, words: Sequence[bytes], seconds: float) -> list[bytes] | Completed:
-    message = b"".join(map(nvrtc_program.sized, words))
-    answer = started.ask(message, timeout_seconds=seconds)
-    return answer if isinstance(answer, Completed) else nvrtc_program.words_in(answer)
+    def _does_not_load(self, why: str) -> ToolNotFoundError:
+        return ToolNotFoundError(
+            f"NVRTC at `{self._libraries[-1]}` cannot be loaded: {why}",
+            next_step=install_step("cuda"),
+        )
 
 
 def _how(returncode: int) -> str:

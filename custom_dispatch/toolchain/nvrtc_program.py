@@ -1,16 +1,16 @@
-"""Calling NVRTC: as the program that `nvrtc_process.py` runs, or where this module is imported.
+"""Calling NVRTC: the program that `nvrtc_process.py` runs.
 
     python -I -S nvrtc_program.py LIBRARY...
 
-Each message is eight bytes of length and as many bytes; in it are words, each four bytes of length
-and as many bytes. Standard input: messages of the source, its name, the number of options, the
-options, and the names whose symbols are wanted; or of nothing. Standard output: for each the
-status, the log, the PTX and the symbols; or NVRTC's version and the architectures that it knows. It
-ends with its input, and with the thread that started it. Only the standard library is used: it
-starts in milliseconds.
+Each message is eight bytes of length and a value as `marshal` writes it. Standard input: the
+source, its name, the options, and the names whose symbols are wanted; or None. Standard output: for
+each the status, the log, the PTX and the symbols; or NVRTC's release and the architectures that it
+knows. It ends with its input, and with the thread that started it. Only the standard library is
+used: it starts in milliseconds.
 """
 
 import ctypes
+import marshal
 import os
 import struct
 import sys
@@ -25,30 +25,33 @@ def main() -> int:
     # Nobody wants the result of a process that was killed. Where it was so before this, the input
     # has ended.
     system.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    nvrtc = [ctypes.CDLL(path) for path in sys.argv[1:]][-1]
+    try:
+        nvrtc = [ctypes.CDLL(path) for path in sys.argv[1:]][-1]
+        known = about(nvrtc)
+    except (AttributeError, OSError, RuntimeError) as problem:
+        sys.exit(str(problem).strip() or repr(problem))
     while (message := _message()) is not None:
-        words = words_in(message)
-        found = compile_source(nvrtc, words) if words else about(nvrtc)
-        answer = b"".join(map(sized, found))
+        asked = marshal.loads(message)  # noqa: S302 - of the process that started this one
+        answer = marshal.dumps(known if asked is None else compile_source(nvrtc, *asked))
         sys.stdout.buffer.write(struct.pack("<Q", len(answer)) + answer)
         sys.stdout.buffer.flush()
     os._exit(0)  # nobody needs NVRTC to give its memory back piece by piece
 
 
-def about(nvrtc: ctypes.CDLL) -> list[bytes]:
+def about(nvrtc: ctypes.CDLL) -> tuple[str, list[int]]:
     """NVRTC's release, and the compute capabilities that it compiles for."""
     major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     _check(nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
     _check(nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
     archs = (ctypes.c_int * count.value)()
     _check(nvrtc.nvrtcGetSupportedArchs(archs))
-    return [f"{major.value}.{minor.value}".encode(), *(str(arch).encode() for arch in archs)]
+    return f"{major.value}.{minor.value}", sorted(archs)
 
 
-def compile_source(nvrtc: ctypes.CDLL, words: list[bytes]) -> list[bytes]:
-    """The status, the log, and where it compiled the PTX and the symbols."""
-    source, name, count, *rest = words
-    options, names = rest[: int(count)], rest[int(count) :]
+def compile_source(
+    nvrtc: ctypes.CDLL, source: bytes, name: bytes, options: list[bytes], names: list[bytes]
+) -> tuple[bytes, bytes, bytes, list[bytes]]:
+    """The status, the log, the PTX and the symbols; the latter are empty where it failed."""
     program = ctypes.c_void_p()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name, 0, None, None))
     for expression in names:
@@ -56,16 +59,16 @@ def compile_source(nvrtc: ctypes.CDLL, words: list[bytes]) -> list[bytes]:
     array = (ctypes.c_char_p * len(options))(*options)
     status = nvrtc.nvrtcCompileProgram(program, len(options), array)
     nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
-    found: list[bytes] = [nvrtc.nvrtcGetErrorString(status)]
-    found.append(_text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog))
+    log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+    ptx, symbols = b"", []
     if status == 0:
-        found.append(_text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX))
+        ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
         for expression in names:
             symbol = ctypes.c_char_p()
             _check(nvrtc.nvrtcGetLoweredName(program, expression, ctypes.byref(symbol)))
-            found.append(symbol.value or b"")
+            symbols.append(symbol.value or b"")
     _check(nvrtc.nvrtcDestroyProgram(ctypes.byref(program)))
-    return found
+    return nvrtc.nvrtcGetErrorString(status), log, ptx, symbols
 
 
 def _text(program: ctypes.c_void_p, ask_size: Callable[..., int], ask: Callable[..., int]) -> bytes:
@@ -89,22 +92,6 @@ def _message() -> bytes | None:
     (size,) = struct.unpack("<Q", head)
     message = sys.stdin.buffer.read(size)
     return message if len(message) == size else None
-
-
-def words_in(data: bytes) -> list[bytes]:
-    """The words of a message."""
-    found, position = [], 0
-    while position < len(data):
-        (size,) = struct.unpack_from("<I", data, position)
-        position += 4
-        found.append(data[position : position + size])
-        position += size
-    return found
-
-
-def sized(data: bytes) -> bytes:
-    """A word of a message, behind its length."""
-    return struct.pack("<I", len(data)) + data
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def assemble(ptx: bytes, arch: Arch, *, lowers: bool = False) -> Assembly:
             raise _failure(ptx, arch, ptxas, log)
         cubin = (directory / "kernel.cubin").read_bytes()
         # Here, where a cubin that was cut short is the disk's fault.
-        return Assembly(cubin, _with_constants(parse_resources(log), cubin), _remarks(log), ptx)
+        return Assembly(cubin, _resources(log, cubin), _remarks(log), ptx)
 
 
 _LATER = re.compile(r"Unsupported \.version (\S+); current version is '(\d+)\.(\d+)'", re.ASCII)
@@ -93,75 +93,43 @@ def _assemble_lowered(ptx: bytes, arch: Arch, ptxas: Path, later: re.Match[str])
         ) from error
 
 
-def _with_constants(
-    resources: tuple[KernelResources, ...], cubin: bytes
-) -> tuple[KernelResources, ...]:
-    """With the constant banks' sizes, which ptxas names for older architectures only."""
-    kernels = read_cubin(cubin)
-    return tuple(
-        replace(item, constant_bytes=kernels[item.kernel].resources.constant_bytes)
-        if item.kernel in kernels
-        else item
-        for item in resources
-    )
-
-
 _ENTRY = re.compile(r"Compiling entry function '([^']*)'")
 _PROPERTIES = re.compile(r"Function properties for (\S+)")
 _STACK = re.compile(
-    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", re.ASCII
+    r"\d+ bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", re.ASCII
 )
-_USED = re.compile(r"Used (\d+) registers", re.ASCII)
-_AMOUNT = re.compile(
-    r"(?:used (?P<barriers>\d+) barriers|(?P<stack>\d+) bytes cumulative stack"
-    r"|(?P<shared>\d+) bytes smem|(?P<constant>\d+) bytes cmem\[\d+\])",
-    re.ASCII,
+_NOISE = re.compile(
+    r"ptxas info\s*: (?:Used \d+ registers.*|Compile time = .*|\d+ bytes gmem.*)", re.ASCII
 )
-_NOISE = re.compile(r"ptxas info\s*: (?:Compile time = .*|\d+ bytes gmem.*)", re.ASCII)
 
 
-def parse_resources(log: str) -> tuple[KernelResources, ...]:
-    """Read what `ptxas -v`, or nvcc and NVRTC with it, printed; other lines are passed over."""
-    kernels: list[KernelResources] = []
+def parse_spills(log: str) -> dict[str, tuple[int, int]]:
+    """The bytes of spill stores and loads of each kernel, as `ptxas -v` printed them: what a cubin
+    does not tell.
+    """
+    found: dict[str, tuple[int, int]] = {}
     function = ""
     for line in log.splitlines():
         if (match := _ENTRY.search(line)) is not None:
-            kernels.append(KernelResources(match[1]))
-            function = match[1]
+            found[match[1]] = 0, 0
         elif (match := _PROPERTIES.search(line)) is not None:
             # Functions that kernels call follow the kernels, under their own names.
             function = match[1]
-        elif not kernels or function != kernels[-1].kernel:
-            continue
-        elif (match := _STACK.search(line)) is not None:
-            kernels[-1] = replace(
-                kernels[-1],
-                stack_bytes=int(match[1]),
-                spill_stores_bytes=int(match[2]),
-                spill_loads_bytes=int(match[3]),
-            )
-        elif (match := _USED.search(line)) is not None:
-            kernels[-1] = _with_amounts(replace(kernels[-1], registers=int(match[1])), line)
-    return tuple(kernels)
+        elif function in found and (match := _STACK.search(line)) is not None:
+            found[function] = int(match[1]), int(match[2])
+    return found
 
 
-def _with_amounts(kernel: KernelResources, line: str) -> KernelResources:
-    amounts = {"barriers": 0, "stack": kernel.stack_bytes, "shared": 0, "constant": 0}
-    for match in _AMOUNT.finditer(line):
-        key = str(match.lastgroup)
-        previous = amounts["constant"] if key == "constant" else 0
-        amounts[key] = previous + int(match[key])
-    return replace(
-        kernel,
-        barriers=amounts["barriers"],
-        stack_bytes=amounts["stack"],
-        static_shared_bytes=amounts["shared"],
-        constant_bytes=amounts["constant"],
+def _resources(log: str, cubin: bytes) -> tuple[KernelResources, ...]:
+    kernels = read_cubin(cubin)
+    return tuple(
+        replace(kernels[name].resources, spill_stores_bytes=stores, spill_loads_bytes=loads)
+        for name, (stores, loads) in parse_spills(log).items()
     )
 
 
 def _remarks(log: str) -> str:
-    patterns = (_ENTRY, _PROPERTIES, _STACK, _USED, _NOISE)
+    patterns = (_ENTRY, _PROPERTIES, _STACK, _NOISE)
     lines = (line for line in log.splitlines() if not any(p.search(line) for p in patterns))
     return "\n".join(lines).strip()
 

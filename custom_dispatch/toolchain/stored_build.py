@@ -36,7 +36,6 @@ from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileReq
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
 from custom_dispatch.toolchain.library import Form, Object, SourceFiles
 from custom_dispatch.toolchain.locations import find_tool
-from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 
 # Lists of files that one source may have: with each list its headers led to other headers.
 _MAX_CLOSURES = 8
@@ -86,8 +85,7 @@ class StoredBuild:
         self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
         self._declarations: dict[tuple[Kernel, ...], bytes] = {}
         self._checked_at = time.monotonic()
-        # By the thread that each belongs to; None while nothing is compiled.
-        self._processes: dict[int, NvrtcProcess] | None = None
+        self._begun: set[Compiler] = set()
         if store is not None:
             self._snapshot = Snapshot(store)
 
@@ -95,14 +93,12 @@ class StoredBuild:
         """As `Compiler.compile`."""
         store = self._store
         if store is None:
-            self._not_kept()
-            return compiler.compile(request, self._process(compiler))
+            return self._compile(compiler, request)
         source = read_source(request.source)
         try:
             search, identity = self._conditions(compiler, request)
         except OSError:
-            self._not_kept()
-            return compiler.compile(request, self._process(compiler))
+            return self._compile(compiler, request)
         base = key_of("source", package_identity(), identity, request, source, search)
         with store.once(base):
             known = store.load(_Closures, base) or _Closures(())
@@ -120,18 +116,26 @@ class StoredBuild:
                 self._keep(_Pending(base, source, known, whole, compiled))
             return compiled
 
+    def _compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
+        self._not_kept()
+        self._begin(compiler)
+        return compiler.compile(request)
+
+    def _begin(self, compiler: Compiler) -> None:
+        """Let a compiler get ready in this thread, until all is compiled."""
+        self._begun.add(compiler)
+        compiler.begin()
+
     def _compile_and_look(
         self, compiler: Compiler, request: CompileRequest, source: bytes, search: SearchPath
     ) -> tuple[CompiledPtx, Closure | None]:
         """Compile; and find what was read, where that is known and did not change meanwhile."""
-        process = self._process(compiler)
-        if process is not None:
-            process.begin()
+        self._begin(compiler)
         found = find_includes(source, request.source, search, self._snapshot)
         if found is not None:
             self._snapshot.look_at(found)  # as it is before the compiler looks
         started_ns = time.time_ns()
-        compiled = compiler.compile(request, process)
+        compiled = compiler.compile(request)
         if found is None or not self._is_as_before(found, request.source, source):
             return compiled, None
         return compiled, _with_headers(found, compiled.headers, search, started_ns)
@@ -209,23 +213,15 @@ class StoredBuild:
             known = self._declarations[kernels] = key_of("declared", *identity, kernels)
         return known
 
-    def _process(self, compiler: Compiler) -> NvrtcProcess | None:
-        """What compiles for this thread, where another process does."""
-        libraries = compiler.libraries()
-        if self._processes is None or not libraries:
-            return None
-        return self._processes.setdefault(threading.get_ident(), NvrtcProcess(libraries))
-
     @contextmanager
     def compiling(self) -> Iterator[None]:
-        """Around what is to be compiled: each thread has a process to compile in."""
-        self._processes = {}
+        """Around what is to be compiled: what compilers begin in each thread ends with it."""
         try:
             yield
         finally:
-            for process in self._processes.values():
-                process.end()
-            self._processes = None
+            for compiler in self._begun:
+                compiler.end()
+            self._begun.clear()
             self._keep_waiting()
 
     def _keep_waiting(self) -> None:

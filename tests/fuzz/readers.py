@@ -27,7 +27,7 @@ with atheris.instrument_imports(include=["custom_dispatch"]):
     from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
     from custom_dispatch.toolchain.includes import SearchPath, find_includes
     from custom_dispatch.toolchain.library import Object
-    from custom_dispatch.toolchain.ptxas import parse_resources
+    from custom_dispatch.toolchain.ptxas import parse_spills
 
 _DIRECTORY = tempfile.TemporaryDirectory()
 _PLACE = Path(_DIRECTORY.name)
@@ -69,7 +69,7 @@ def _notes(data: bytes) -> None:
 
 
 def _resources(data: bytes) -> None:
-    parse_resources(data.decode("utf-8", "replace"))
+    parse_spills(data.decode("utf-8", "replace"))
 
 
 def _includes(data: bytes) -> None:

@@ -201,7 +201,8 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.toolchain.compiler import CompileRequest
 from custom_dispatch.toolchain.choose_compiler import find_compiler
 compiler = find_compiler("nvrtc")
-compiler.version  # loads the library
+compiler.begin()
+compiler.version  # the library is loaded
 with open(sys.argv[3], "a") as opened:
     print("from here", file=opened)
 compiler.compile(CompileRequest(Path(sys.argv[1]), Arch(90), (), (Path(sys.argv[2]),)))

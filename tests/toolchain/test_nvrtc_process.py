@@ -23,13 +23,13 @@ from processes import wait_until, wait_until_ended
 import custom_dispatch as cd
 from custom_dispatch import process
 from custom_dispatch.errors import (
-    CustomDispatchError,
     DeclarationError,
     SourceError,
+    ToolNotFoundError,
     ToolTimeoutError,
 )
-from custom_dispatch.process import Completed, Started
-from custom_dispatch.toolchain import nvrtc, nvrtc_process, nvrtc_program
+from custom_dispatch.toolchain import nvrtc_process, nvrtc_program
+from custom_dispatch.toolchain.nvrtc_process import NvrtcProcess
 
 Declare = Callable[..., cd.Kernel]
 TARGETS = ["cuda:sm_80", "cuda:sm_90"]
@@ -37,11 +37,10 @@ TARGETS = ["cuda:sm_80", "cuda:sm_90"]
 ENDLESS = f'#include "endless.h"\n{SCALE}'
 # What the helper says of itself, and then whatever follows.
 ANSWERS_ONCE = """
-import os, signal, struct, subprocess, sys, time
-def sized(form, data): return struct.pack(form, len(data)) + data
+import marshal, os, signal, struct, subprocess, sys, time
 sys.stdin.buffer.read(8)
-words = b"".join(sized("<I", word) for word in (b"13.0", b"80", b"90"))
-sys.stdout.buffer.write(sized("<Q", words))
+answer = marshal.dumps(("13.0", [80, 90]))
+sys.stdout.buffer.write(struct.pack("<Q", len(answer)) + answer)
 sys.stdout.flush()
 """
 
@@ -54,21 +53,16 @@ def endless(declare: Declare, write: Write) -> cd.Kernel:
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where sources were compiled: "there" or "here"."""
-    seen: list[str] = []
-    real_ask, real_compile = Started.ask, nvrtc._compile
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[nvrtc_process.Compilation]:
+    """What was compiled."""
+    seen: list[nvrtc_process.Compilation] = []
+    real = NvrtcProcess.compile
 
-    def ask(self: Started, question: bytes, *, timeout_seconds: float) -> bytes | Completed:
-        seen.extend(["there"] if question else [])
-        return real_ask(self, question, timeout_seconds=timeout_seconds)
+    def ask(self: NvrtcProcess, what: nvrtc_process.Compilation) -> nvrtc_process.Compiled:
+        seen.append(what)
+        return real(self, what)
 
-    def compile_here(asked: nvrtc_process.Compilation) -> nvrtc_process.Compiled:
-        seen.append("here")
-        return real_compile(asked)
-
-    monkeypatch.setattr(Started, "ask", ask)
-    monkeypatch.setattr(nvrtc, "_compile", compile_here)
+    monkeypatch.setattr(NvrtcProcess, "compile", ask)
     return seen
 
 
@@ -84,20 +78,12 @@ def as_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     return put
 
 
-@pytest.fixture
-def only_here(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Have everything compiled in this process from now on."""
-    return lambda: monkeypatch.setattr(sys, "executable", "")
-
-
 def build(kernel: cd.Kernel, jobs: int = 2, **settings: object) -> list[tuple[bytes, str, str]]:
     library = cd.build(kernel, TARGETS, store=False, jobs=jobs, **settings)  # type: ignore[arg-type]
     return [(item.data, item.log, item.origin) for item in library.objects]
 
 
-def test_several_are_compiled_there_and_are_the_same(
-    declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_are_compiled_and_no_process_is_left(declare: Declare, write: Write) -> None:
     text = f'#warning "mind the step"\n{SCALE}template <int N> __global__ void fill(float* y) {{}}'
     n = cd.dim("n")
     kernels = [
@@ -108,15 +94,10 @@ def test_several_are_compiled_there_and_are_the_same(
         ),
     ]  # fmt: skip
     for kernel in kernels:
-        runs.clear()
-        there = build(kernel)
-        assert runs == ["there"] * 2
+        found = build(kernel)
         assert not process._running
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "executable", "")
-            assert there == build(kernel)
-        assert runs[2:] == ["here"] * 2
-        assert "mind the step" in there[0][1]
+        assert len(found) == 2
+        assert "mind the step" in found[0][1]
 
 
 class _Action(ctypes.Structure):
@@ -137,14 +118,9 @@ def restarts(number: signal.Signals) -> bool:
     return bool(action.flags & 0x10000000)  # SA_RESTART
 
 
-@pytest.mark.parametrize("place", ["there", "here"])
-def test_one_alone_leaves_signals_as_they_are(
-    place: str, declare: Declare, write: Write, runs: list[str], only_here: Callable[[], None]
-) -> None:
+def test_compiling_leaves_signals_as_they_are(declare: Declare, write: Write) -> None:
     assert not restarts(signal.SIGINT)
-    only_here() if place == "here" else None
     cd.build(declare(source=write("scale.cu")), ["cuda:sm_90"], store=False)
-    assert runs == [place]
     assert not restarts(signal.SIGINT)
 
 
@@ -229,74 +205,63 @@ except KeyboardInterrupt:
 
 
 def test_what_is_kept_starts_no_process(
-    declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
+    declare: Declare,
+    write: Write,
+    asked: list[nvrtc_process.Compilation],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started: list[object] = []
     real = nvrtc_process.start
     monkeypatch.setattr(nvrtc_process, "start", lambda *a, **k: started.append(a) or real(*a, **k))
     kernel = declare(source=write("scale.cu", f"// {time.time_ns()}\n{SCALE}"))
     cd.build(kernel, TARGETS, jobs=2)
-    assert runs == ["there"] * 2
-    assert len(started) == 2
+    assert len(asked) == len(started) == 2
     started.clear()
     cd.build(kernel.with_launch(block=32, grid=1), TARGETS, jobs=2)  # only checked anew
-    assert runs == ["there"] * 2
+    assert len(asked) == 2
     assert not started
 
 
-def test_mistakes_are_told_as_here(
-    declare: Declare, write: Write, runs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    python_here = sys.executable
-    for name, text, options in [
-        ("wrong.cu", f"{SCALE}int x = nothing;", []),
-        ("scale.cu", SCALE, ["--no-such-option"]),
-        ("none.cu", '#include "none.h"', []),
-    ]:
-        kernel = declare(source=write(name, text), options=options)
-        told = []
-        for python in (python_here, ""):
-            monkeypatch.setattr(sys, "executable", python)
-            with pytest.raises(CustomDispatchError) as caught:
-                build(kernel)
-            told.append(re.sub(r"sm_\d+a?", "sm", str(caught.value)))
-        assert told[0] == told[1]
-    monkeypatch.setattr(sys, "executable", python_here)
+def test_an_architecture_that_it_does_not_know_is_refused(declare: Declare, write: Write) -> None:
     with pytest.raises(DeclarationError, match=r"NVRTC 13\.0 does not compile for sm_70\."):
         cd.build(declare(source=write("scale.cu")), ["cuda:sm_70", "cuda:sm_90"], store=False)
-    assert "there" in runs
 
 
 @pytest.mark.parametrize(
-    "code", ["import sys; sys.exit(1)", "print('what?' * 9)", "import time; time.sleep(60)"]
+    ("code", "why"),
+    [
+        ("import sys; sys.exit(1)", "ended with status 1"),
+        ("print('what?' * 9)", "ended with status 0"),
+        ("import sys; sys.exit('no room')", "no room"),
+        ("import time; time.sleep(60)", r"no answer in 0\.5 seconds"),
+    ],
 )
-def test_a_process_that_does_not_start_is_done_without(
+def test_a_process_that_does_not_start_is_an_error(
     declare: Declare,
     write: Write,
-    runs: list[str],
     as_helper: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     code: str,
+    why: str,
 ) -> None:
     as_helper(code)
     monkeypatch.setattr(nvrtc_process, "_START_SECONDS", 0.5)
-    assert len(build(declare(source=write("scale.cu")))) == 2
-    assert runs == ["here"] * 2
+    with pytest.raises(ToolNotFoundError, match=rf"^NVRTC at `.*` cannot be loaded: {why}"):
+        build(declare(source=write("scale.cu")), compiler="nvrtc")
     assert not process._running
 
 
 @pytest.mark.parametrize(("name", "value"), [("executable", ""), ("frozen", True)])
-def test_without_a_python_to_start_it_is_compiled_here(
+def test_without_a_python_to_start_there_is_no_nvrtc(
     declare: Declare,
     write: Write,
-    runs: list[str],
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     value: object,
 ) -> None:
     monkeypatch.setattr(sys, name, value, raising=False)
-    assert len(build(declare(source=write("scale.cu")))) == 2
-    assert runs == ["here"] * 2
+    with pytest.raises(ToolNotFoundError, match="and there is none to start"):
+        build(declare(source=write("scale.cu")), compiler="nvrtc")
 
 
 def test_a_process_that_dies_is_an_error(
@@ -317,10 +282,9 @@ def test_a_process_that_dies_is_an_error(
     assert not process._running
 
 
-def test_one_that_is_ended_while_it_starts_is_not_done_without(
-    declare: Declare, write: Write, as_helper: Callable[[str], None], runs: list[str]
+def test_one_that_is_ended_while_it_starts_is_an_error(
+    declare: Declare, write: Write, as_helper: Callable[[str], None]
 ) -> None:
-    """Ctrl-C ends all processes; what is then compiled in this one, nothing would end."""
     as_helper("import time; time.sleep(60)")
 
     done = threading.Event()
@@ -337,7 +301,6 @@ def test_one_that_is_ended_while_it_starts_is_not_done_without(
     finally:
         done.set()
         ending.join()
-    assert runs == []
 
 
 def test_one_that_hangs_is_ended_at_the_time_limit(

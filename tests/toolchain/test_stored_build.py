@@ -242,8 +242,8 @@ def test_a_change_during_the_compilation_is_not_kept(
     write("factor.h", "#define TIMES 2")
     real = Nvrtc.compile
 
-    def edited_meanwhile(self: Nvrtc, request: CompileRequest, headers: Any) -> CompiledPtx:
-        compiled = real(self, request, headers)
+    def edited_meanwhile(self: Nvrtc, request: CompileRequest) -> CompiledPtx:
+        compiled = real(self, request)
         write("factor.h", "#define TIMES 3")
         return compiled
 
@@ -262,9 +262,9 @@ def test_a_header_that_appears_during_the_compilation_is_not_kept(
     kernel = declare(source=source, include_dirs=[near, far])
     real = Nvrtc.compile
 
-    def passed_over(self: Nvrtc, request: CompileRequest, headers: Any) -> CompiledPtx:
+    def passed_over(self: Nvrtc, request: CompileRequest) -> CompiledPtx:
         write("near/factor.h", "#define TIMES 3")
-        return real(self, request, headers)
+        return real(self, request)
 
     monkeypatch.setattr(Nvrtc, "compile", passed_over)
     stale = data(cd.build(kernel, "cuda:sm_80"))

@@ -30,9 +30,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     requests: list[Any] = []
     really = Nvrtc.compile
 
-    def compile(self: Nvrtc, request: Any, *more: Any) -> Any:  # noqa: A001 - as it is named there
+    def compile(self: Nvrtc, request: Any) -> Any:  # noqa: A001 - as it is named there
         requests.append(request)
-        return really(self, request, *more)
+        return really(self, request)
 
     monkeypatch.setattr(Nvrtc, "compile", compile)
     return requests
