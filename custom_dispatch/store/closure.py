@@ -48,85 +48,52 @@ class TreeNames:
 
 
 class TreeView:
-    """A directory as it is at one time; what its files hold is read later, or meanwhile.
+    """A directory as it is when this is made; what its files hold is read when it is asked for.
 
     Reading 19 MB takes some 30 ms. So the answer is kept under what the file system says of each
     file: its inode, size and time of change, which any write changes and no program can set (git's
-    index rests on the same). For the same reason files may be read, and even be listed, after that
-    time: where all files and directories were last changed before it, they are what they were.
+    index rests on the same).
     """
 
     def __init__(self, root: str, store: Store) -> None:
         self._root = root
         self._store = store
         self._lock = threading.Lock()
-        self._since_ns = time.time_ns()
-        self._place = _place(root)
-        self._has_begun = self._is_late = False
-        self._is_listed = self._is_read = self._is_kept = self._is_settled = False
-        self._listed: _Listed | None = None
+        now_ns = time.time_ns()
+        self._listed = listed = _listed(root)
+        """None also where what was read is in doubt."""
+        self._is_settled = listed is not None and listed.newest_ns < now_ns - _SETTLED_NS
         self._key = b""
         self._tree: Tree | None = None
         self._names: tuple[str, ...] | None = None
-
-    def begin(self) -> None:
-        """Find out meanwhile what is not known, while the caller goes on to change nothing.
-
-        Where files were changed just before, and nobody has looked yet, there will be no answer.
-        """
-        if self._has_begun:
-            return
-        with self._lock:
-            self._is_late = not (self._has_begun or self._is_listed)
-            self._has_begun = True
-        if self._is_late or self._is_settled:
-            threading.Thread(target=self.tree, daemon=True).start()
-        else:
-            self.tree()  # a file that changes now may look as it does
-
-    def _look(self) -> None:
-        """List the files, once."""
-        if self._is_listed:
-            return
-        listed = _listed(self._root)
-        if listed is not None:
-            settled = listed.newest_ns < self._since_ns - _SETTLED_NS
-            self._is_settled = settled and _place(self._root) == self._place
-            if self._is_late and not self._is_settled:
-                listed = None
-        self._listed = listed
-        self._is_read = listed is None  # there is nothing that could be read
         if listed is not None and self._is_settled:
-            self._key = key_of("tree", self._root, listed.signature)
-            self._tree = self._store.load(Tree, self._key)
-            self._is_read = self._is_kept = self._tree is not None
-        self._is_listed = True
+            self._key = key_of("tree", root, listed.signature)
+            self._tree = store.load(Tree, self._key)
+        self._is_kept = self._tree is not None
 
     def tree(self) -> Tree | None:
         """What the files hold when they are read; None where there are too many, or one cannot be.
 
-        Whether they are still those of the look, `is_as_before` says.
+        Whether they are still those of the listing, `is_as_before` says.
         """
         with self._lock:
-            self._look()
-            if not self._is_read:
+            if self._tree is None:
                 self._read(with_names=False)
             return self._tree
 
     def names(self) -> tuple[str, ...] | None:
         """Every name that the files may ask for; None where their content is not known."""
         with self._lock:
-            self._look()
-            if self._is_read and self._tree is not None and self._names is None:
+            if self._tree is not None and self._names is None:
                 kept = self._store.load(TreeNames, key_of("names", self._tree))
                 self._names = None if kept is None else kept.names
-            if not self._is_read or (self._tree is not None and self._names is None):
+            if self._names is None:
                 self._read(with_names=True)
             return self._names
 
     def is_as_before(self) -> bool:
-        """Whether the files are still those of the look; if so, what they hold is kept."""
-        known, listed = self.tree(), self._listed  # a listing says nothing of what is read later
+        """Whether the files are still those of the listing; if so, what they hold is kept."""
+        known, listed = self.tree(), self._listed
         if known is None or listed is None:
             return False
         now = _listed(self._root)
@@ -140,13 +107,13 @@ class TreeView:
         return True
 
     def _read(self, *, with_names: bool) -> None:
-        """Read all files. That they are still those of the look, `is_as_before` says later."""
-        listed = self._listed
+        """Read all files. That they are still those of the listing, `is_as_before` says later."""
+        listed, known = self._listed, self._tree
         found = None if listed is None else _read(self._root, listed.files, with_names=with_names)
-        known, (tree, names) = self._tree, found or (None, None)
-        self._is_read = True
-        self._tree = tree if known in (None, tree) else None
-        self._names = names.names if self._tree is not None and names is not None else None
+        self._tree, names = found or (None, None)
+        if known not in (None, self._tree):
+            self._listed = self._tree = names = None
+        self._names = None if names is None else names.names
         self._is_kept = False
 
     def _keep(self) -> None:
@@ -210,15 +177,6 @@ def _listed(root: str) -> _Listed | None:
     signature.update(numbers.tobytes())
     newest_ns = max(newest_ns, max((item[3] for item in found), default=0))
     return _Listed([item[0] for item in found], signature.digest(), newest_ns)
-
-
-def _place(root: str) -> tuple[int, int] | None:
-    """Which directory a path leads to."""
-    try:
-        at = os.stat(root)  # noqa: PTH116
-    except OSError:
-        return None
-    return at.st_dev, at.st_ino
 
 
 def _entries(root: str, inside: str) -> tuple[list[tuple[str, os.stat_result]], int]:
@@ -303,13 +261,13 @@ class Snapshot:
         return self._states[closure]
 
     def look_at(self, closure: Closure) -> None:
-        """Take the files as they are now; a tree's content is read while the caller goes on."""
+        """Take the files as they are now."""
         for path in closure.read:
             self._digest_of(path)
         for path in closure.absent:
             self._exists(path)
         for root in closure.trees:
-            self._view(root).begin()
+            self._view(root).tree()
 
     def _take(self, closure: Closure) -> bytes | None:
         trees = [self._view(root).tree() for root in closure.trees]

@@ -1,9 +1,8 @@
-"""A directory of headers as one input: read once, after the look or meanwhile, or not taken."""
+"""A directory of headers as one input: read once, or not taken."""
 
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -83,16 +82,8 @@ def test_files_that_changed_a_moment_ago_are_read_each_time(
     for _ in range(2):
         looked_at = view(root, store)
         assert looked_at.tree() is not None
-        looked_at.begin()
         assert looked_at.is_as_before()
     assert len(reads) == 8
-
-
-def test_files_that_changed_a_moment_ago_have_no_answer_meanwhile(root: Path, store: Store) -> None:
-    looked_at = view(root, store)
-    looked_at.begin()
-    assert (looked_at.tree(), looked_at.names()) == (None, None)
-    assert not looked_at.is_as_before()
 
 
 def write(root: Path) -> None:
@@ -161,39 +152,20 @@ def test_of_a_file_that_changes_nothing_is_kept(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("before", ["_listed", "_content"])
-def test_a_file_that_changes_before_it_is_looked_at_leaves_no_answer(
+def test_of_a_file_that_changes_before_it_is_read_nothing_is_kept(
     root: Path,
     store: Store,
     reads: list[str],
     other: None,
     settled: None,
-    monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Path], None],
-    before: str,
 ) -> None:
-    arrived, may_go_on = threading.Event(), threading.Event()
-    real = getattr(tree, before)
-
-    def wait(*arguments: str) -> object:
-        arrived.set()
-        assert may_go_on.wait(30)
-        return real(*arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(tree, before, wait)
-        looked_at = view(root, store)
-        looked_at.begin()
-        assert arrived.wait(30)
-        time.sleep(TICK_SECONDS)
-        change(root)
-        may_go_on.set()
-        if before == "_listed":
-            assert looked_at.tree() is None
-        assert not looked_at.is_as_before()
+    looked_at = view(root, store)
+    change(root)
+    assert not looked_at.is_as_before()
     reads.clear()
     assert view(root, store).tree() is not None
-    assert reads  # nothing was kept
+    assert reads
 
 
 def test_a_file_that_changed_a_moment_ago_may_change_again(root: Path, store: Store) -> None:
@@ -226,26 +198,8 @@ def test_while_nothing_was_read_there_is_no_answer(
     assert not view(root, store).is_as_before()
 
 
-def test_it_is_read_while_the_caller_goes_on(
-    root: Path, store: Store, settled: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_read = threading.Event()
-    real = tree._content
-
-    def content(root: str, name: str) -> bytes | None:
-        assert may_read.wait(30)
-        return real(root, name)
-
-    monkeypatch.setattr(tree, "_content", content)
-    looked_at = view(root, store)
-    looked_at.begin()  # would wait for ever
-    may_read.set()
-    assert looked_at.tree() == view(root, store).tree()
-
-
 def test_a_directory_that_is_not_there_has_no_answer(tmp_path: Path, store: Store) -> None:
     nothing = view(tmp_path / "none", store)
-    nothing.begin()
     assert (nothing.tree(), nothing.names()) == (None, None)
     (tmp_path / "loop").mkdir()
     (tmp_path / "loop" / "again").symlink_to(tmp_path / "loop")
