@@ -23,7 +23,7 @@ from custom_dispatch.files import no_room
 from custom_dispatch.ir.stored import LINKER, compiler_identity, find_compiler_tool
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
 from custom_dispatch.process import Completed, run
-from custom_dispatch.store import key_of, open_store, package_identity
+from custom_dispatch.store import key_of, open_store, package_identity, remember
 
 _SUBSTITUTED = "NOTE: hal.executable"
 # What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
@@ -146,12 +146,12 @@ def cpu_executable_target(target: Target) -> str:
     ModelError, OutputError
         The compiler fails.
     """
-    store = open_store()
-    compiler = compiler_identity(target.cpu)
-    if store is None or compiler is None:
-        return _ask(target)
-    key = key_of("CPU", package_identity(), compiler, str(target))
-    return store.remember(str, key, lambda: _ask(target), counted=False)
+
+    def key() -> bytes | None:
+        compiler = compiler_identity(target.cpu)
+        return compiler and key_of("CPU", package_identity(), compiler, str(target))
+
+    return remember(open_store(), str, key, lambda: _ask(target), counted=False)
 
 
 def _ask(target: Target) -> str:

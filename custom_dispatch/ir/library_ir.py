@@ -37,7 +37,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.store import key_of, open_store, package_identity
+from custom_dispatch.store import key_of, open_store, package_identity, remember
 from custom_dispatch.toolchain.library import Library, Object, Unit, stated_version
 from custom_dispatch.toolchain.plan import code_left_out
 
@@ -137,10 +137,11 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
     def make() -> CpuCode:
         return lower(read_module(ptx.decode("utf-8")), lowered, checked=target.checked)
 
-    store = open_store()  # models share kernels
-    key = key_of("CPU code", package_identity(), ptx, lowered, target.checked)
+    def key() -> bytes:
+        return key_of("CPU code", package_identity(), ptx, lowered, target.checked)
+
     try:
-        code = make() if store is None else store.remember(CpuCode, key, make, counted=False)
+        code = remember(open_store(), CpuCode, key, make, counted=False)  # models share kernels
     except UnsupportedInstructionError as error:
         raise _with_fallback(error, lowered, kernels) from None
     return CpuVariant(target.symbol, described, unit.cpu_ptx, code)

@@ -9,7 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from custom_dispatch.errors import ToolNotFoundError
-from custom_dispatch.store import file_identity, host_identity, key_of, open_store, package_identity
+from custom_dispatch.store import (
+    file_identity,
+    host_identity,
+    key_of,
+    open_store,
+    package_identity,
+    remember,
+)
 
 TOOL = "iree-compile"
 # The program only calls the library; CPU code passes through the linker.
@@ -72,15 +79,9 @@ def remember_module(
     store
         Whether the store is wanted at all.
     """
-    kept = open_store() if store else None
-    compiler = None if kept is None else compiler_identity(cpu)
-    if kept is None or compiler is None:
-        return make()
-    key = key_of("module", kind, package_identity(), compiler, *parts)
-    with kept.once(key):
-        found = kept.get(key)
-        kept.count(hit=found is not None)
-        if found is None:
-            found = make()
-            kept.put(key, found)
-        return found
+
+    def key() -> bytes | None:
+        compiler = compiler_identity(cpu)
+        return compiler and key_of("module", kind, package_identity(), compiler, *parts)
+
+    return remember(open_store() if store else None, bytes, key, make)

@@ -7,7 +7,7 @@ is a miss, and no failure of the store is an error of a build.
 
 from custom_dispatch.store.closure import Closure, Snapshot
 from custom_dispatch.store.key import file_identity, host_identity, key_of, package_identity
-from custom_dispatch.store.store import Store, StoreWarning, open_store, store_if
+from custom_dispatch.store.store import Store, StoreWarning, open_store, remember, store_if
 
 __all__ = [
     "Closure",
@@ -19,5 +19,6 @@ __all__ = [
     "key_of",
     "open_store",
     "package_identity",
+    "remember",
     "store_if",
 ]

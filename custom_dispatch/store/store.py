@@ -246,27 +246,6 @@ class Store:
         """Keep a dataclass."""
         self.put(key, to_bytes(value))
 
-    def remember(
-        self, kind: type[T], key: bytes, make: Callable[[], T], *, counted: bool = True
-    ) -> T:
-        """The dataclass kept under a key, or else made now and kept.
-
-        Threads that ask for the same key at the same time wait for the first.
-
-        Parameters
-        ----------
-        counted
-            Whether it is a result that somebody asked for, and so a hit or a miss.
-        """
-        with self.once(key):
-            kept = self.load(kind, key)
-            value = make() if kept is None else kept
-            if counted:
-                self.count(hit=kept is not None)
-            if kept is None:
-                self.save(key, value)
-            return value
-
     @contextmanager
     def once(self, key: bytes) -> Iterator[None]:
         """Hold a key: other threads of this process that want it wait."""
@@ -320,6 +299,45 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+def remember(
+    store: Store | None,
+    kind: type[T],
+    key: Callable[[], bytes | None],
+    make: Callable[[], T],
+    *,
+    counted: bool = True,
+) -> T:
+    """The value kept under a key, or else made now and kept.
+
+    Threads that ask for the same key at the same time wait for the first.
+
+    Parameters
+    ----------
+    store
+        None where nothing is kept.
+    key
+        Gives the key. Without one, or where a file that it follows from cannot be read, nothing is
+        kept either.
+    counted
+        Whether it is a result that somebody asked for, and so a hit or a miss.
+    """
+    if store is None:
+        return make()
+    known = None
+    with suppress(OSError):
+        known = key()
+    if known is None:
+        return make()
+    with store.once(known):
+        kept = store.load(kind, known)
+        value = make() if kept is None else kept
+        if counted:
+            store.count(hit=kept is not None)
+        if kept is None:
+            store.save(known, value)
+        return value
 
 
 _wanted = ContextVar("wanted", default=True)

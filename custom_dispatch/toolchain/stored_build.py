@@ -31,6 +31,7 @@ from custom_dispatch.store import (
     file_identity,
     key_of,
     package_identity,
+    remember,
 )
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
 from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
@@ -157,14 +158,10 @@ class StoredBuild:
 
             return validate(item, kernels, label, for_cpu=for_cpu, form=form, reading=self._reading)
 
-        if self._store is None:
-            return check()
-        try:
-            declared = self._declared(tuple(kernels))
-            key = key_of("object", declared, item, label, for_cpu, form)
-        except OSError:
-            return check()
-        return self._store.remember(Object, key, check)
+        def key() -> bytes:
+            return key_of("object", self._declared(tuple(kernels)), item, label, for_cpu, form)
+
+        return remember(self._store, Object, key, check)
 
     @contextmanager
     def only_kept(self) -> Iterator[None]:
@@ -186,14 +183,11 @@ class StoredBuild:
         """As `ptxas.join`."""
         from custom_dispatch.toolchain.ptxas import join
 
-        if self._store is None:
-            return join(items)
-        try:
+        def key() -> bytes:
             tool = find_tool("fatbinary").found
-            key = key_of("fatbin", package_identity(), tool and file_identity(tool), tuple(items))
-        except OSError:
-            return join(items)
-        return self._store.remember(Object, key, lambda: join(items))
+            return key_of("fatbin", package_identity(), tool and file_identity(tool), tuple(items))
+
+        return remember(self._store, Object, key, lambda: join(items))
 
     def _conditions(self, compiler: Compiler, request: CompileRequest) -> tuple[SearchPath, bytes]:
         """Where headers are looked for, and what the compiler is: the same for many sources."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from custom_dispatch.store import Store, StoreWarning, open_store
+from custom_dispatch.store import Store, StoreWarning, open_store, remember
 from custom_dispatch.store.directory import make_private
 from custom_dispatch.store.key import key_of
 from custom_dispatch.store.store import HITS, MISSES, items, remove_oldest
@@ -51,7 +51,8 @@ def test_remembering_makes_once_and_counts(store: Store) -> None:
         made.append(1)
         return Made(b"value")
 
-    assert store.remember(Made, KEY, make) == store.remember(Made, KEY, make) == Made(b"value")
+    assert remember(store, Made, lambda: KEY, make) == Made(b"value")
+    assert remember(store, Made, lambda: KEY, make) == Made(b"value")
     assert len(made) == 1
     assert (store.path / HITS).stat().st_size == 1
     assert (store.path / MISSES).stat().st_size == 1
@@ -142,7 +143,7 @@ def test_an_odd_entry_is_a_miss_and_the_next_is_right(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert store.get(KEY) is None
-        assert store.remember(Made, KEY, lambda: Made(b"new")) == Made(b"new")
+        assert remember(store, Made, lambda: KEY, lambda: Made(b"new")) == Made(b"new")
         assert store.load(Made, KEY) == Made(b"new")
 
 
@@ -253,7 +254,7 @@ def test_threads_that_ask_for_one_key_make_it_once(store: Store) -> None:
         return Made(b"value")
 
     threads = [
-        threading.Thread(target=lambda: found.append(store.remember(Made, KEY, make)))
+        threading.Thread(target=lambda: found.append(remember(store, Made, lambda: KEY, make)))
         for _ in range(8)
     ]
     for thread in threads:
@@ -269,8 +270,8 @@ def test_a_failure_to_make_lets_the_next_try(store: Store) -> None:
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
-        store.remember(Made, KEY, fail)
-    assert store.remember(Made, KEY, lambda: Made(b"value")) == Made(b"value")
+        remember(store, Made, lambda: KEY, fail)
+    assert remember(store, Made, lambda: KEY, lambda: Made(b"value")) == Made(b"value")
 
 
 def test_off_means_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,7 +336,7 @@ def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(store: Store)
         child = os.fork()
         if not child:
             signal.alarm(10)
-            made = store.remember(Made, KEY, lambda: Made(b"value"))
+            made = remember(store, Made, lambda: KEY, lambda: Made(b"value"))
             os._exit(made != Made(b"value"))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
