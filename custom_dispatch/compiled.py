@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import OutputError
 from custom_dispatch.files import check_output, is_file, write_atomically, write_together
 from custom_dispatch.kernel.names import as_path

@@ -6,8 +6,9 @@ import functools
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from custom_dispatch.dataclass import dataclass
 
 # What each level needs beyond the one before, as Linux names it (x86-64 psABI, "Micro-Architecture
 # Levels"; Linux, arch/x86/include/asm/cpufeatures.h).

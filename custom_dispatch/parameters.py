@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import OutputError
 
 if TYPE_CHECKING:

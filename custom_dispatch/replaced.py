@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from custom_dispatch.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ the compilers. So a call looks once, and loads what compiles only where that is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.ir.stored import compiler_identity
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target

@@ -7,8 +7,7 @@ Capability"; how registers and shared memory are handed out is that of NVIDIA's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.kernel.geometry import Block, max_block_registers
 
 _WARP = 32

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.kernel.description import read_description

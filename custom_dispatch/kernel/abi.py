@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError, SignatureError
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import evaluate

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import shown
 

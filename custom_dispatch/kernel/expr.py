@@ -7,10 +7,11 @@ An expression is a small immutable tree. It can be evaluated with known dims
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 from typing import NoReturn
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import as_integer, check_name, shown
 from custom_dispatch.kernel.size_arithmetic import DIVISIONS, MAX_VALUE, computed, divides_by_zero

@@ -7,9 +7,9 @@ Running needs every room to the right of this one. They are not imported here: t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import is_one_of, shown
 from custom_dispatch.kernel.target import Target

@@ -13,11 +13,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.names import is_list, shown

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import total_ordering
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError, DeviceError
 from custom_dispatch.kernel.names import is_one_of, shown
 

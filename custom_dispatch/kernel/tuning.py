@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.kernel.target import Target
 
 _CLOSE = 1e-9

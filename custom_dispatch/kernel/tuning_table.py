@@ -9,9 +9,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result

@@ -5,8 +5,8 @@ Variables" and 11 "Directives"), as immutable data.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.ptx.operands import (
     Expression,
     Float,

@@ -7,8 +7,9 @@ A predicate has no size in memory; it counts as one bit in a register.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from custom_dispatch.dataclass import dataclass
 
 TYPE_BITS: Final[dict[str, int]] = {
     "pred": 1,

@@ -15,7 +15,8 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from custom_dispatch.dataclass import dataclass
 
 _HOST = "module.fb"
 _CUDA_MAGIC, _ELF_MAGIC = b"CDA1", b"\x7fELF"

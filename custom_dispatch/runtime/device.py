@@ -7,11 +7,11 @@ import functools
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from iree import runtime as rt
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.kernel.target import gpu_index, gpu_name, read_device

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.host_cpu import host_cpu

@@ -12,12 +12,13 @@ import io
 import os
 import re
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from iree import runtime as rt
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.format.keys import (

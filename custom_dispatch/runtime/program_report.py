@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
 from custom_dispatch.format.manifest import KernelUse, Manifest, ModuleObject
 from custom_dispatch.runtime.archive import ModulePart, generated_kernels

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from iree import runtime as rt
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.kernel.names import as_path, shown

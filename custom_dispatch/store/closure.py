@@ -8,11 +8,11 @@ import struct
 import threading
 import time
 from array import array
-from dataclasses import dataclass
 from hashlib import sha256
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.store.key import key_of
 
 if TYPE_CHECKING:

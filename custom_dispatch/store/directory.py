@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from custom_dispatch.dataclass import dataclass
 
 DIRECTORY_VARIABLE = "CUSTOM_DISPATCH_STORE"
 """A directory for the store, or one of `OFF`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.files import SCRATCH_SUFFIX
 from custom_dispatch.store.store import HITS, MISSES, Store, items, read_entry, read_private_file
 

@@ -18,12 +18,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.files import SCRATCH_SUFFIX, replace_file
 from custom_dispatch.store.directory import Location, is_private, locate, make_private
 from custom_dispatch.store.key import FORMAT_VERSION, from_bytes, to_bytes

@@ -23,9 +23,9 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.files import is_directory, is_file
 from custom_dispatch.installation import install_step
