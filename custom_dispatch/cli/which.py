@@ -8,7 +8,6 @@ from custom_dispatch.cli import options
 from custom_dispatch.cli.kernels import choice_in
 from custom_dispatch.cli.notation import parse_sizes
 from custom_dispatch.cli.report import json_option, show_table, tell
-from custom_dispatch.kernel import launch
 
 
 @click.command()
@@ -32,8 +31,10 @@ def command(
 
     The decision is the one that modules and calls make. This compiles nothing and needs no GPU.
     """
+    from custom_dispatch.eager.call_choice import which  # `--help` needs no device
+
     choice = choice_in(subject, name, "NAME")
-    found = [launch.decide(choice, target, dims) for dims in parse_sizes(shapes)]
+    found = [which(choice, target, dims) for dims in parse_sizes(shapes)]
 
     def show() -> None:
         for taken in found:

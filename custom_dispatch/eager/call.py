@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy
 
@@ -22,7 +22,6 @@ from custom_dispatch.kernel.binding import (
     output_shapes,
     struct_numbers,
 )
-from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
@@ -35,6 +34,9 @@ from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
 from custom_dispatch.runtime.module_file import ValueType
 from custom_dispatch.runtime.program import load
+
+if TYPE_CHECKING:
+    from custom_dispatch.kernel.choice import Choice
 
 _lock = threading.Lock()
 # A kernel's `id`, the device, the compiler, and whether the store is used.
@@ -70,12 +72,12 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
         index = gpu_of((*arguments, *keywords.values()))
         device = gpu_name(index) if index else device
     check_compiler_name(bound.compiler)
-    if isinstance(item, Choice):
-        from custom_dispatch.eager.call_choice import choose
+    if not isinstance(item, Kernel):
+        from custom_dispatch.eager.call_choice import choose  # with the tables of choices
 
-        item = choose(item, arguments, keywords, device)
+        item = choose(cast("Choice", item), arguments, keywords, device)
     return call(
-        cast(Kernel, item),
+        item,
         device,
         arguments,
         keywords,

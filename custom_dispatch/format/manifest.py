@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.kernel_resources import KernelResources
-from custom_dispatch.kernel.description import read_description
-from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Target
+
+if TYPE_CHECKING:
+    from custom_dispatch.kernel.kernel import Kernel
 
 VERSION = 2
 """Version 1 has neither "made_by", "sources" nor "cpu_features". "flags" may be missing."""
@@ -192,6 +193,8 @@ class Manifest:
 
     def declaration(self, kernel: str) -> Kernel | None:
         """A kernel as it was declared, but for its source; None where the module does not say."""
+        from custom_dispatch.kernel.description import read_description  # most programs need none
+
         try:
             described = next(item for item in self.declarations if item.get("name") == kernel)
             return read_description(described)

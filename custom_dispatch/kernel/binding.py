@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.errors import CallError, DeclarationError, sentence
-from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.expr import Condition, Constant, Dim
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scratch, Struct
+
+if TYPE_CHECKING:
+    from custom_dispatch.kernel.choice import Choice
 
 
 def match_arguments(

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel import launch as launching
 from custom_dispatch.kernel.consistency import check_requires, check_structure
 from custom_dispatch.kernel.evaluation import dims_of, uses_device
 from custom_dispatch.kernel.expr import Condition, Dim, Expr, as_expr, where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.launch import Callee, Taken
+from custom_dispatch.kernel.launch import Callee, Taken, eager
 from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
 from custom_dispatch.kernel.operand import Operand, Scratch, set_fields
 from custom_dispatch.kernel.sources import check_path, declaring_directory
@@ -253,7 +252,8 @@ class Choice(Callee):
         DeclarationError
             The target is not valid, or the table is damaged.
         """
-        return launching.decide(self, target, dims)
+        found: Taken = eager("call_choice").which(self, target, dims)
+        return found
 
     def __repr__(self) -> str:
         return f"Choice({self.name}: {', '.join(kernel.name for kernel in self.kernels)})"

@@ -28,16 +28,14 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
 from custom_dispatch.kernel.sources import Implementation
 
-_BUFFER = re.compile(
+_BUFFER = (
     r"(?P<role>In|Out|InOut|Scratch)\((?P<name>\w+): (?P<dtype>\w+)(?P<shape>\[.*\])"
     r"(?P<optional>, optional)?\)"
 )
 _ROLES: dict[str, type[Buffer]] = {"Out": Out, "InOut": InOut, "Scratch": Scratch}
-_SCALAR = re.compile(r"Scalar\((?P<name>\w+): (?P<dtype>\w+)(?: = (?P<value>.+))?\)")
-_STRUCT = re.compile(
-    r"Struct\((?P<name>\w+): \{(?P<fields>.+)\}(?:, aligned (?P<alignment>\d+))?\)"
-)
-_FIELD = re.compile(r"(?P<name>\w+): (?P<dtype>\w+)(?:\[(?P<count>\d+)\])?")
+_SCALAR = r"Scalar\((?P<name>\w+): (?P<dtype>\w+)(?: = (?P<value>.+))?\)"
+_STRUCT = r"Struct\((?P<name>\w+): \{(?P<fields>.+)\}(?:, aligned (?P<alignment>\d+))?\)"
+_FIELD = r"(?P<name>\w+): (?P<dtype>\w+)(?:\[(?P<count>\d+)\])?"
 
 _CALLS: dict[str, Callable[[Any, Any], Expr]] = {
     "ceildiv": ceildiv,
@@ -146,7 +144,7 @@ def read_expression(text: str, *, device: bool = False) -> Expr:
 
 
 def _read_operand(text: str) -> Operand:
-    if match := _BUFFER.fullmatch(text):
+    if match := re.fullmatch(_BUFFER, text):
         shape = _parsed(match["shape"])
         if not isinstance(shape, ast.List):
             raise _unreadable(text)
@@ -154,13 +152,13 @@ def _read_operand(text: str) -> Operand:
         if match["role"] == "In":
             return In(match["name"], match["dtype"], sizes, optional=match["optional"] is not None)
         return _ROLES[match["role"]](match["name"], match["dtype"], sizes)
-    if match := _SCALAR.fullmatch(text):
+    if match := re.fullmatch(_SCALAR, text):
         value = None if match["value"] is None else read_expression(match["value"])
         return Scalar(match["name"], match["dtype"], value)
-    if match := _STRUCT.fullmatch(text):
+    if match := re.fullmatch(_STRUCT, text):
         fields: dict[str, Any] = {}
         for part in match["fields"].split(", "):
-            field = _FIELD.fullmatch(part)
+            field = re.fullmatch(_FIELD, part)
             if field is None:
                 raise _unreadable(text)
             dtype, count = field["dtype"], field["count"]

@@ -1,12 +1,13 @@
-"""Calling a kernel now, without this room knowing how.
+"""Calling a kernel now, and telling which of a choice a call takes, without this room knowing how.
 
-Running needs every room to the right of this one. They are not imported here: the package's
-`__init__` sets the functions that load them on the first call.
+Both need every room to the right of this one: `eager` is loaded by the first call, by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from custom_dispatch.dataclass import dataclass
@@ -14,12 +15,12 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.names import is_one_of, shown
 from custom_dispatch.kernel.target import Target
 
-Launcher = Callable[["BoundKernel", tuple[Any, ...], dict[str, Any]], Any]
 
-launch: Launcher
-"""Runs a kernel: (bound kernel, arguments, keywords) -> results."""
-decide: Callable[[Any, Target | str | None, dict[str, int]], Taken]
-"""Tells which kernel of a choice a call takes."""
+@functools.cache
+def eager(module: str) -> Any:
+    """A module of the room that calls kernels."""
+    return importlib.import_module(f"custom_dispatch.eager.{module}")
+
 
 COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
@@ -78,7 +79,7 @@ class BoundKernel:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the kernel now, on this device; otherwise as `Kernel.__call__`."""
-        return launch(self, arguments, keywords)  # noqa: F821 - see above
+        return eager("call").launch(self, arguments, keywords)
 
 
 class Callee:
@@ -97,7 +98,7 @@ class Callee:
             The arguments do not fit the declaration; of a choice, the message says why not, for
             each kernel.
         """
-        return launch(BoundKernel(self, "auto"), arguments, keywords)  # noqa: F821
+        return eager("call").launch(BoundKernel(self, "auto"), arguments, keywords)
 
     def on(
         self, device: str = "auto", *, compiler: str = "auto", store: bool = True

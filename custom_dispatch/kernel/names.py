@@ -13,7 +13,7 @@ from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationEr
 
 # IREE replaces every other character of an exported name by "_" but looks the original up at run
 # time, so such a kernel would compile and never be found (iree/compiler/.../sanitizeSymbolName).
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _MAX_SHOWN = 80
 _FRAMEWORKS = ("torch", "jax", "onnx")
 Found = TypeVar("Found")
@@ -44,7 +44,7 @@ def check_name(name: object, what: str) -> str:
             expected="text",
             next_step="quote the name.",
         )
-    if _IDENTIFIER.fullmatch(name) is None:
+    if re.fullmatch(_IDENTIFIER, name) is None:
         raise DeclarationError(
             f"{shown(name)} cannot name {article} {what}.",
             expected="ASCII letters, digits and underscores, not beginning with a digit",

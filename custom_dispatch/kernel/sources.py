@@ -26,9 +26,9 @@ from custom_dispatch.kernel.target import EVERY_CPU, Target
 
 _MAX_LENGTH = 10_000
 """Characters; names of CUTLASS's kernels have thousands."""
-_TOKEN = re.compile(r"[A-Za-z_]\w*|[0-9][\w.]*|::|[<>(),*&+-]", re.ASCII)
-_WORD = re.compile(r"\w", re.ASCII)
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PART = r"[A-Za-z_]\w*|[0-9][\w.]*|::|[<>(),*&+-]"
+_WORD = r"\w"
+_IDENTIFIER = r"[A-Za-z_]\w*"
 _CLOSES = {"<": ">", "(": ")"}
 
 
@@ -44,7 +44,10 @@ class CppName:
     @property
     def is_identifier(self) -> bool:
         """Whether it is a plain name, which a C function may have as well."""
-        return self.parameters is None and _IDENTIFIER.fullmatch(self.function) is not None
+        return (
+            self.parameters is None
+            and re.fullmatch(_IDENTIFIER, self.function, re.ASCII) is not None
+        )
 
     @property
     def address(self) -> str:
@@ -86,12 +89,12 @@ def cpp_name(entry: str) -> CppName:
 
 
 def _read(entry: str) -> CppName | None:
-    tokens = _TOKEN.findall(entry)
+    tokens = re.findall(_PART, entry, re.ASCII)
     if len(entry) > _MAX_LENGTH or "".join(tokens) != entry.replace(" ", ""):
         return None  # something else than tokens and blanks is in it
     position = 1 if tokens[:1] == ["::"] else 0
     while True:
-        if position == len(tokens) or _IDENTIFIER.fullmatch(tokens[position]) is None:
+        if position == len(tokens) or re.fullmatch(_IDENTIFIER, tokens[position], re.ASCII) is None:
             return None
         position += 1
         if tokens[position : position + 1] == ["<"]:
@@ -129,7 +132,7 @@ def _joined(tokens: list[str]) -> str:
     text = ""
     for token in tokens:
         if text.endswith(",") or (
-            _WORD.match(token) and re.fullmatch(r"[\w*&>]", text[-1:], re.ASCII)
+            re.match(_WORD, token, re.ASCII) and re.fullmatch(r"[\w*&>]", text[-1:], re.ASCII)
         ):
             text += " "
         text += token

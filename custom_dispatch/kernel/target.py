@@ -42,10 +42,10 @@ X86_64 = tuple(_X86_64.split())
 ARM_64 = tuple(_ARM_64.split())
 
 
-_ARCH = re.compile(r"sm_([1-9][0-9]?)([0-9])([af]?)")
+_ARCH = r"sm_([1-9][0-9]?)([0-9])([af]?)"
 CHECKED = "cpu:checked"
 """The CPU with checks: a target, and what a kernel can be called on besides devices."""
-_CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_CPU_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 
 AARCH64 = "aarch64"
 """The name of the CPU target that runs on every 64-bit Arm processor, and of that architecture."""
@@ -95,7 +95,7 @@ class Arch:
         DeclarationError
             The text has another form, or names an architecture that no supported compiler knows.
         """
-        match = _ARCH.fullmatch(text)
+        match = re.fullmatch(_ARCH, text)
         known = ", ".join(f"sm_{cc}" for cc in sorted(KNOWN_COMPUTE_CAPABILITIES))
         if match is None:
             raise DeclarationError(
@@ -200,7 +200,7 @@ class Target:
         cuda = is_one_of(self.backend, ("cuda",)) and isinstance(self.arch, Arch)
         if cuda and not self.cpu and not self.checked:
             return
-        named = isinstance(self.cpu, str) and _CPU_NAME.fullmatch(self.cpu) is not None
+        named = isinstance(self.cpu, str) and re.fullmatch(_CPU_NAME, self.cpu) is not None
         cpu = is_one_of(self.backend, ("cpu",)) and self.arch is None and named
         if cpu and (self.cpu == "host" or not self.checked):
             self._check_cpu()
@@ -248,10 +248,10 @@ class Target:
             return cls("cuda", Arch.parse(rest))
         if text == CHECKED:
             return cls("cpu", cpu="host", checked=True)
-        if backend == "cpu" and (not colon or _CPU_NAME.fullmatch(rest)):
+        if backend == "cpu" and (not colon or re.fullmatch(_CPU_NAME, rest)):
             return cls("cpu", cpu=rest or "generic")
         hint = "correct the target's name."
-        if _ARCH.fullmatch(text):
+        if re.fullmatch(_ARCH, text):
             hint = f"did you mean 'cuda:{text}'?"
         elif text in ("cuda", "gpu"):
             hint = "name the GPU's architecture: `custom-dispatch doctor` shows that of one here."
@@ -323,7 +323,7 @@ def naming(targets: Iterable[Target | str]) -> str:
     return f"targets=[{quoted}] (--target {','.join(names)})"
 
 
-_GPU = re.compile(r"cuda:(0|[1-9][0-9]{0,5})")
+_GPU = r"cuda:(0|[1-9][0-9]{0,5})"
 
 
 def read_device(device: object, *, of_kernel: bool = False) -> str:
@@ -341,7 +341,7 @@ def read_device(device: object, *, of_kernel: bool = False) -> str:
     """
     name = str(device) if str(type(device)) == "<class 'torch.device'>" else device
     names = ("auto", "cuda", "cpu", CHECKED) if of_kernel else ("auto", "cuda", "cpu")
-    if isinstance(name, str) and (name in names or _GPU.fullmatch(name)):
+    if isinstance(name, str) and (name in names or re.fullmatch(_GPU, name)):
         return name
     what, next_step = "not a device", "choose one of these; cd.devices() lists what is here."
     try:
@@ -362,7 +362,7 @@ def gpu_index(name: str) -> int | None:
     """The number of the GPU that a device's name means, the first for "cuda"; else None."""
     if name == "cuda":
         return 0
-    found = _GPU.fullmatch(name)
+    found = re.fullmatch(_GPU, name)
     return None if found is None else int(found[1])
 
 

@@ -26,7 +26,7 @@ _EXPORTS, _MODULES = 0, 1
 _KERNEL_NAME, _IMAGE = 1, 0
 """Fields of `ExportDef` and `ModuleDef`."""
 # Generated code is named after the function it was taken from: `main_dispatch_3_matmul_64x64_f32`.
-_GENERATED = re.compile(r"(.+?)_dispatch_\d+\w*")
+_GENERATED = r"(.+?)_dispatch_\d+\w*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ModulePart:
 
 def generated_for(name: str) -> str | None:
     """The function that IREE generated a kernel for, by the kernel's name; None for any other."""
-    match = _GENERATED.fullmatch(name)
+    match = re.fullmatch(_GENERATED, name)
     # The work of a function @f is done in @f$async (ir/interface.py), which is what IREE names.
     return None if match is None else match[1].removesuffix("_async")
 

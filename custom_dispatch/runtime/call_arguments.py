@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from iree import runtime as rt
@@ -12,7 +12,6 @@ from iree import runtime as rt
 from custom_dispatch.errors import CallError, CustomDispatchError, sentence
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
@@ -25,6 +24,9 @@ from custom_dispatch.runtime.incoming import (
     read_array,
 )
 from custom_dispatch.runtime.module_file import EntryPoints, ValueType
+
+if TYPE_CHECKING:
+    from custom_dispatch.kernel.operand import Scalar
 
 
 def push_scalar(inputs: Any, argument: Any, kind: ElementType, what: str) -> None:

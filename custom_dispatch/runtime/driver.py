@@ -85,7 +85,7 @@ def pop() -> None:
 
 _NVML = "libnvidia-ml.so.1"
 _PROC = Path("/proc/driver/nvidia")
-_VERSION = re.compile(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", re.MULTILINE)
+_VERSION = r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s"
 _LONGEST_TEXT = 96
 """NVML_DEVICE_NAME_V2_BUFFER_SIZE, which is more than the 80 of a driver version."""
 
@@ -138,7 +138,9 @@ def _from_nvml() -> Hardware | None:
 
 def _from_kernel_module(directory: Path) -> Hardware:
     try:
-        match = _VERSION.search((directory / "version").read_text(errors="replace"))
+        match = re.search(
+            _VERSION, (directory / "version").read_text(errors="replace"), re.MULTILINE
+        )
     except OSError:
         match = None
     names = []

@@ -14,12 +14,12 @@ from custom_dispatch.format.keys import EXPECTED, MARK, NEXT_STEP, NOTE, Failure
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.runtime.device_array import to_host
 
-_KERNEL_CHECK = re.compile(
+_KERNEL_CHECK = (
     r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice|model) `[^`]+`: .*?);?\s*"
     r"(?:\[ *\d+\] \w+ module@.*)?$"
 )
 # What IREE's two CPU drivers say of a workgroup that returns a number: see `format/keys.py`.
-_FAILURE = re.compile(r"returned (?:catastrophic error |non-zero \()(\d+)")
+_FAILURE = r"returned (?:catastrophic error |non-zero \()(\d+)"
 _CHECK = "compile it for cpu:checked, which names the line, thread and block."
 _FAILURES: dict[int, tuple[str, str]] = {
     Failure.TRAP: ("a kernel executed `trap`", _CHECK),
@@ -47,7 +47,7 @@ _FAILURES: dict[int, tuple[str, str]] = {
 
 def failure_of(error: Exception) -> int:
     """The number that a kernel returned which failed on the CPU (`format/keys.py`), else 0."""
-    failed = _FAILURE.search(str(error))
+    failed = re.search(_FAILURE, str(error))
     return 0 if failed is None else int(failed[1])
 
 
@@ -58,7 +58,7 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError | 
     if failure in _FAILURES:
         found, next_step = _FAILURES[failure]
         return KernelError(f"`{name}` failed on the CPU: {found}.", next_step=next_step)
-    check = _KERNEL_CHECK.search(text.replace("\n", " "))
+    check = re.search(_KERNEL_CHECK, text.replace("\n", " "))
     if check is not None:
         is_model = check[2].startswith("model ")
         return CallError(

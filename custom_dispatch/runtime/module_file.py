@@ -40,9 +40,9 @@ from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.archive import ModulePart, parts_of
 from custom_dispatch.runtime.weight_files import NeededParameters, needed_parameters
 
-_FUNCTION = re.compile(r"sync func @[^(]*\((?P<inputs>.*)\) -> \((?P<outputs>.*)\)", re.DOTALL)
+_FUNCTION = r"sync func @[^(]*\((?P<inputs>.*)\) -> \((?P<outputs>.*)\)"
 _VALUE = re.compile(r"%[\w$.-]+:\s*([^%]+?)\s*(?:\{[^}]*\})?\s*(?:,\s*(?=%)|$)")
-_TENSOR = re.compile(r"tensor<((?:(?:\?|\d+)x)*)(\w+)>")
+_TENSOR = r"tensor<((?:(?:\?|\d+)x)*)(\w+)>"
 
 # A model's integers are signless: an array of either signedness fits.
 _BY_MLIR = {kind.mlir: kind for kind in reversed(ELEMENT_TYPES.values())}
@@ -91,7 +91,7 @@ class FunctionType:
 
 def parse_declaration(text: str) -> FunctionType | None:
     """Read a declaration; None where it has something else than tensors and numbers."""
-    match = _FUNCTION.fullmatch(text.strip())
+    match = re.fullmatch(_FUNCTION, text.strip(), re.DOTALL)
     if match is None:
         return None
     inputs = _parse_values(match["inputs"])
@@ -117,7 +117,7 @@ def _parse_values(text: str) -> tuple[ValueType, ...] | None:
 def _parse_type(text: str) -> ValueType | None:
     if text in _BY_MLIR:
         return ValueType(_BY_MLIR[text], None)
-    match = _TENSOR.fullmatch(text)
+    match = re.fullmatch(_TENSOR, text)
     if match is None or match[2] not in _BY_MLIR:
         return None
     sizes = tuple(None if size == "?" else int(size) for size in match[1].split("x")[:-1])
@@ -125,7 +125,7 @@ def _parse_type(text: str) -> ValueType | None:
 
 
 # IREE, runtime/src/iree/vm/bytecode/verifier.c.
-_VERSIONS = re.compile(r"version mismatch; runtime supports (\d+\.\d+), module has (\d+\.\d+)")
+_VERSIONS = r"version mismatch; runtime supports (\d+\.\d+), module has (\d+\.\d+)"
 _FEATURES = "required module features"
 _ZIP_MAGIC = b"PK\x03\x04"
 _DECLARATION = "iree.abi.declaration"
@@ -277,7 +277,7 @@ class ModuleFile:
 def _refused(label: str, text: str) -> ModuleFileError:
     """Why IREE does not take a file: of another version, or no module."""
     log = text.splitlines()[0] if text else ""
-    versions = _VERSIONS.search(text)
+    versions = re.search(_VERSIONS, text)
     later = _FEATURES in text
     if versions is not None:
         reads, has = (tuple(map(int, version.split("."))) for version in versions.groups())

@@ -13,9 +13,7 @@ from iree import runtime as rt
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
-from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import chosen
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
 from custom_dispatch.runtime.device import Device, OpenModule, devices, hal_device, open_device
 from custom_dispatch.runtime.device_array import DeviceArray
@@ -24,13 +22,13 @@ from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.driver import driver_state, wait_for_stream
 from custom_dispatch.runtime.failures import Findings
 from custom_dispatch.runtime.flight import Order
-from custom_dispatch.runtime.folding import LeadingFunction
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.weight_files import open_parameters
 
 if TYPE_CHECKING:
+    from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.program_report import ProgramReport
 
 
@@ -66,16 +64,19 @@ class Program:
                 raise ended or _cannot_load(file.label, choice.device, error) from error
         order = Order()
         self._functions: dict[str, Function] = {}
+        made: Function
         for name, points in file.functions().items():
             kernel = _kernel_of(name, self.manifest)
             if kernel is not None:
                 points = replace(points, optional=_optional(kernel, points.names))
             parts = (name, points, context, opened, order, findings)
-            self._functions[name] = (
-                LeadingFunction(kernel, *parts)
-                if kernel is not None and kernel.has_leading_dims
-                else Function(*parts)
-            )
+            if kernel is not None and kernel.has_leading_dims:
+                from custom_dispatch.runtime.folding import LeadingFunction  # few programs need it
+
+                made = LeadingFunction(kernel, *parts)
+            else:
+                made = Function(*parts)
+            self._functions[name] = made
         for made in self._functions.values():
             keep_in_forks(made)
 
@@ -174,16 +175,20 @@ class Program:
 
 
 def _kernel_of(name: str, manifest: Manifest | None) -> Kernel | None:
-    """The kernel that a function is, in a module of kernels."""
+    """The kernel that a function is, where calls may differ from the function's type: they have
+    leading dims, or leave operands out.
+    """
     use = None if manifest is None else manifest.use_of(name)
     if manifest is None or use is None or use.direct != name:
         return None
-    return manifest.declaration(name)
+    described = next((item for item in manifest.declarations if item.get("name") == name), {})
+    operands = str(described.get("operands"))
+    return manifest.declaration(name) if "[..." in operands or ", optional" in operands else None
 
 
 def _optional(kernel: Kernel, names: Sequence[str]) -> frozenset[int]:
     """The places of a kernel's optional operands among the arguments of its function."""
-    known = {item.name for item in kernel.inputs if isinstance(item, Buffer) and item.optional}
+    known = {item.name for item in kernel.inputs if getattr(item, "optional", False)}
     return frozenset(index for index, name in enumerate(names) if name in known)
 
 

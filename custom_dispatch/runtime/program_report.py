@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.dataclass import dataclass
-from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
+from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.format.manifest import KernelUse, Manifest, ModuleObject
+from custom_dispatch.format.occupancy import Occupancy, occupancy
 from custom_dispatch.runtime.archive import ModulePart, generated_kernels
 from custom_dispatch.runtime.device import Device
 from custom_dispatch.runtime.module_file import FunctionType

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, OutputError, PtxError
 from custom_dispatch.files import check_output, exists, is_directory, write_atomically
-from custom_dispatch.format.kernel_resources import KernelResources, Occupancy, occupancy
+from custom_dispatch.format.kernel_resources import KernelResources
+from custom_dispatch.format.occupancy import Occupancy, occupancy
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.geometry import Block

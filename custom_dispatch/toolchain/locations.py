@@ -189,7 +189,7 @@ def _headers_beside_nvcc() -> _Verdict:
 NO_CCCL_CHECK = "CCCL_DISABLE_CTK_COMPATIBILITY_CHECK"
 """The macro by which CCCL takes headers of another release than the compiler's."""
 
-_CUDART_VERSION = re.compile(r"^#define\s+CUDART_VERSION\s+(\d+)", re.MULTILINE)
+_CUDART_VERSION = r"^#define\s+CUDART_VERSION\s+(\d+)"
 
 
 def release(version: str) -> str:
@@ -221,7 +221,7 @@ def headers_release(headers: Path) -> str | None:
     """The release of the CUDA headers in a directory, "13.2"; None where that cannot be read."""
     try:
         text = (headers / "cuda_runtime_api.h").read_text("utf-8", "replace")
-        match = _CUDART_VERSION.search(text)
+        match = re.search(_CUDART_VERSION, text, re.MULTILINE)
     except OSError:
         return None
     return None if match is None else f"{int(match[1]) // 1000}.{int(match[1]) % 1000 // 10}"

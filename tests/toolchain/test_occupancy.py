@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from custom_dispatch.format.kernel_resources import _SMS, Occupancy, occupancy
+from custom_dispatch.format.occupancy import _SMS, Occupancy, occupancy
 from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.toolchain.locations import include_directories
 
