@@ -17,6 +17,7 @@ from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.kernel.sources import Implementation
 from custom_dispatch.kernel.target import Target
 
 Found = TypeVar("Found")
@@ -53,13 +54,8 @@ def is_same_code(first: Kernel, second: Kernel) -> bool:
 
 
 def _launched(form: Kernel) -> tuple[object, ...]:
-    return (
-        *(form.source, form.objects, form.entry, form.options, form.include_dirs),
-        *(form.max_registers, form.launch_bounds, form.block, form.cluster),
-        form.dynamic_shared_memory,
-        tuple(map(str, form.grid)),
-        tuple(map(str, form.operands)),
-    )
+    parts = (getattr(form, part.name) for part in fields(Implementation))
+    return (*parts, form.objects, form.operands)
 
 
 def _parts(kernel: Kernel) -> tuple[object, ...]:
