@@ -46,7 +46,7 @@ from custom_dispatch.files import write_atomically
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.pattern import sizes_of, variants
 from custom_dispatch.kernel.operand import Buffer
-from custom_dispatch.match.converted import convert_examples
+from custom_dispatch.match.converted_examples import convert_examples
 from custom_dispatch.match.example import ANY_SIZES, any_sizes
 
 GROUPS = (

@@ -61,7 +61,11 @@ from custom_dispatch.link.preflight import (
     put_in_front,
 )
 from custom_dispatch.link.public_functions import open_to_callers
-from custom_dispatch.link.updates import keep_arguments, separate_updates, updated_arguments
+from custom_dispatch.link.updates_in_place import (
+    keep_arguments,
+    separate_updates,
+    updated_arguments,
+)
 from custom_dispatch.match.pattern import nothing_replaced
 from custom_dispatch.match.replace import patterns_of, replace_places
 from custom_dispatch.match.sizes import drop_sizes

@@ -29,7 +29,7 @@ from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
-from custom_dispatch.match.operations import (
+from custom_dispatch.match.operation_differences import (
     SIZED,
     are_axes,
     attribute_of,

@@ -23,7 +23,6 @@ from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.match.example import Example, normalise
-from custom_dispatch.match.kept import Framework, kept_text
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import wrong
 from custom_dispatch.match.state import Match, Miss
@@ -37,6 +36,7 @@ from custom_dispatch.match.traced import (
     read_traced,
     scalar_values,
 )
+from custom_dispatch.match.traced_texts import Framework, kept_text
 from custom_dispatch.match.types import as_the_kernels
 
 

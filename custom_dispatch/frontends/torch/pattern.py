@@ -27,7 +27,6 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.operations import has_operation, kind_of
 from custom_dispatch.match.example import Example
-from custom_dispatch.match.kept import Framework, kept_text
 from custom_dispatch.match.pattern import wrong
 from custom_dispatch.match.positions import Held
 from custom_dispatch.match.text import Searched
@@ -40,6 +39,7 @@ from custom_dispatch.match.traced import (
     read_traced,
     scalar_values,
 )
+from custom_dispatch.match.traced_texts import Framework, kept_text
 
 
 @dataclass(frozen=True, init=False)

@@ -36,11 +36,11 @@ from custom_dispatch.frontends.torch.pattern import (
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.choosing import NEAR
-from custom_dispatch.match.kept import kept_text
 from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.match.replace import replace_places
 from custom_dispatch.match.text import Searched
 from custom_dispatch.match.traced import Computes
+from custom_dispatch.match.traced_texts import kept_text
 from custom_dispatch.replaced import Replaced
 
 

@@ -13,18 +13,18 @@ from iree.compiler import ir
 
 from custom_dispatch.link.corrections import functions
 from custom_dispatch.link.corrections.attention import write_attention
-from custom_dispatch.link.corrections.converted import (
-    SORT,
-    TOP_K,
-    correct_converted,
-    keep_nans,
-    sort_stably,
-)
 from custom_dispatch.link.corrections.functions import (
     DIVISIONS,
     divide_safely,
     integer_power,
     power,
+)
+from custom_dispatch.link.corrections.lost_in_conversion import (
+    SORT,
+    TOP_K,
+    correct_converted,
+    keep_nans,
+    sort_stably,
 )
 from custom_dispatch.link.corrections.sums import widen_sums
 from custom_dispatch.link.elementwise import Arithmetic, over_elements
