@@ -24,7 +24,7 @@ from custom_dispatch.phases import say
 from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.library import Library
-from custom_dispatch.toolchain.plan import check_callees, check_one_form
+from custom_dispatch.toolchain.plan import check_callees, check_one_form, check_targets
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
@@ -85,7 +85,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
         of the kernels alone, each a public function.
     kernels
         Declared kernels and choices, or a library that `cd.build` returned (then without
-        targets).
+        targets). A model needs none: IREE compiles all that no kernel computes.
     targets
         "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     replace
@@ -107,7 +107,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
     ModelError
         The model is not valid MLIR, or IREE cannot compile it.
     LinkError
-        The model and the kernels do not fit together, or a pattern is found nowhere.
+        The model and the kernels do not fit together, or a pattern that is required is found
+        nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
@@ -120,7 +121,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     if patterns:
         with store_if(store):
             placed, wanted = _with_replacing(wanted, patterns, model)
-    library = _library(wanted, targets, store, options)
+    library = _library(wanted, targets, store, options, may_be_empty=model is not None)
     keeps = store and not flags
     ours = device_flags(library)
     given = [*ours, *flags]
@@ -360,7 +361,11 @@ def _library(
     targets: Sequence[str | Target] | None,
     store: bool,
     options: BuildOptions,
+    *,
+    may_be_empty: bool = False,
 ) -> Library:
+    if may_be_empty and kernels == []:
+        return Library((), tuple(check_targets(targets)))
     if isinstance(kernels, Library):
         if targets or options:
             built = ", ".join(map(str, kernels.targets))

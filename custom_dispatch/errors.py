@@ -6,6 +6,9 @@ traceback. The parts stay available as attributes for tools.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class CustomDispatchError(Exception):
     """Base class of every error of this package.
@@ -120,6 +123,14 @@ class KernelError(CustomDispatchError, RuntimeError):
     """A kernel failed while it ran on the CPU."""
 
 
+def warn(message: str, category: type[Warning]) -> None:
+    """Give a warning, at the line outside of this package that led to it."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
 class KernelWarning(UserWarning):
     """What `cpu:checked` found in a kernel that computes the same in any order all the same."""
 
@@ -130,6 +141,10 @@ class FallbackWarning(UserWarning):
 
 class TuningWarning(UserWarning):
     """A kernel is another than the one that was measured."""
+
+
+class ReplacementWarning(UserWarning):
+    """No pattern is found in a model, so that IREE compiles all of it alone."""
 
 
 class TargetWarning(UserWarning):

@@ -13,7 +13,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from custom_dispatch.errors import LinkError, ToolNotFoundError
+from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
@@ -91,7 +91,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     ModelError
         JAX cannot export the function, or IREE cannot compile it.
     LinkError
-        It calls no kernel, a call does not fit its kernel's declaration, or a pattern is found
+        A call does not fit its kernel's declaration, or a pattern that is required is found
         nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
@@ -110,12 +110,6 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         [kernel.name for kernel in given],
     )
     found = Names([*given, *exported.kernels]).items
-    if not found and not patterns:
-        raise LinkError(
-            "The function calls no kernel.",
-            expected="a call of what cd.jax.call returns",
-            next_step="call it in the function, or give replace=[...] or kernels=[...].",
-        )
     compiled = compile_module(
         exported.module, found, targets, replace=patterns, flags=flags, store=store, **options
     )

@@ -102,8 +102,8 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         The model is not valid, the type of something in it is not known, or IREE cannot import or
         compile it.
     LinkError
-        It calls no kernel, a node does not fit its kernel's declaration or is of no kernel, or a
-        pattern is found nowhere.
+        A node does not fit its kernel's declaration or is of no kernel, or a pattern that is
+        required is found nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
@@ -118,12 +118,6 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     )
     nodes = find_kernels(graph, given)
     called = list(dict.fromkeys(nodes.values()))
-    if not nodes and not patterns:
-        raise LinkError(
-            "The model has no node of a kernel.",
-            expected="a node whose operator is named after a kernel, of a domain not ONNX's own",
-            next_step="add one to the model, or give replace=[...].",
-        )
 
     def compiled(graph: Graph) -> CompiledModule:
         typed = infer_types(graph, nodes)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
-from custom_dispatch.errors import LinkError, ModelError, ToolNotFoundError
+from custom_dispatch.errors import ModelError, ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.names import check_name
 
@@ -34,7 +34,7 @@ from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_error
 from custom_dispatch.frontends.torch.replacing import put_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
-from custom_dispatch.match.pattern import as_list, nothing_replaced
+from custom_dispatch.match.pattern import as_list, warn_of_nothing
 from custom_dispatch.phases import say
 from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.plan import check_callees
@@ -97,8 +97,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         PyTorch cannot export the model, or IREE cannot import or compile it; or it changes its
         arguments other than by kernels in place. Buffers that it changes are the module's state.
     LinkError
-        It calls no kernel, an operator does not fit its kernel's declaration, or a pattern is
-        found nowhere.
+        An operator does not fit its kernel's declaration, or a pattern that is required is found
+        nowhere.
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
@@ -109,12 +109,6 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     with _without_its_own_warning():
         program = export_model(model, arguments, dynamic_shapes)
         given = _together(named or [], kernels_in(program))
-        if named is None and not given and not replace:
-            raise LinkError(
-                "The model calls no operator that a kernel was registered for.",
-                expected="a call of what cd.torch.register returns",
-                next_step="call it in the model, or give replace=[...] or kernels=[...].",
-            )
         say("importing the model")
         imported = import_program(program, name, most_inline, for_patterns=bool(replace))
         replaced = None
@@ -123,8 +117,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
             with store_if(store):
                 replaced, put = put_kernels(imported, program, replace, given)
             given = _together(given, put)
-            if not given:
-                raise nothing_replaced(replaced)
+            if not replaced:
+                warn_of_nothing(replaced)
         check_unsigned(imported.module)
         check_updates(imported.module, name, imported.updates, given)
     try:

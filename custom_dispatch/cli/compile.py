@@ -54,10 +54,8 @@ def command(
 
     MODEL calls --kernels by name. --replace finds places for kernels in it, with cd.Pattern and
     cd.jax.Pattern objects for .mlir and cd.onnx.Pattern objects for .onnx. The command prints which
-    places were replaced and which almost matched.
+    places were replaced and which almost matched. IREE compiles whatever no kernel computes.
     """
-    if not kernels and not replace:
-        raise click.UsageError("Missing option '--kernels' / '-k' or '--replace' / '-r'.")
     is_onnx = model.suffix.lower() == _ONNX
     kinds = ("cd.onnx.Pattern",) if is_onnx else ("cd.Pattern", "cd.jax.Pattern")
     declared = load_kernels(kernels)
@@ -77,7 +75,8 @@ def command(
             module = compile_module(model, declared, targets, replace=patterns, flags=flags, **how)
     path = module.save(output)
     held = ", ".join(map(str, module.targets))
-    click.echo(f"{path}: {', '.join(module.kernels)} for {held}, {len(module.bytes)} bytes")
+    inside = ", ".join(module.kernels) or "no kernels"
+    click.echo(f"{path}: {inside} for {held}, {len(module.bytes)} bytes")
     if module.parameters is not None:
         click.echo(f"{path.with_suffix(SUFFIX)}: its weights")
     if module.replaced is not None:

@@ -66,7 +66,7 @@ from custom_dispatch.link.updates_in_place import (
     separate_updates,
     updated_arguments,
 )
-from custom_dispatch.match.pattern import nothing_replaced
+from custom_dispatch.match.pattern import warn_of_nothing
 from custom_dispatch.match.replace import patterns_of, replace_places
 from custom_dispatch.match.sizes import drop_sizes
 from custom_dispatch.match.text import is_of_linalg
@@ -178,8 +178,8 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     called = tuple(
         item for name, item in known.items() if name in declared or item in calls.values()
     )
-    if replaced is not None and not called:
-        raise nothing_replaced(replaced)
+    if replaced is not None and not replaced:
+        warn_of_nothing(replaced)
     return PlacedModel(module, calls, called, replaced, from_torch)
 
 

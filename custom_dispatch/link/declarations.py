@@ -195,7 +195,7 @@ def kernel_functions(
         for symbol, item in items.items()
         if (op := declarations.get(symbol)) is not None
     }
-    if not found:
+    if library.kernels and not found:
         first = library.kernels[0]
         raise LinkError(
             f"The model calls none of the kernels: {known}.",

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy
 
-from custom_dispatch.errors import DeclarationError, LinkError
+from custom_dispatch.errors import DeclarationError, LinkError, ReplacementWarning, warn
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -322,17 +322,14 @@ def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str
         )
 
 
-def nothing_replaced(report: Replaced) -> LinkError:
-    """What is said of a model in which no pattern is found, and that calls no kernel by itself."""
-    near = report.near_misses
-    return LinkError(
-        "No pattern is found in the model, and it calls no kernel.",
-        expected="a place or a call of a kernel: there is nothing to link",
-        next_step="correct the patterns where these places differ:"
-        if near
-        else "compile it with iree-compile, or give patterns of what it computes.",
-        log="\n".join(near_miss_lines(near)) if near else "",
-    )
+def warn_of_nothing(report: Replaced) -> None:
+    """Warn that no pattern is found in a model: IREE compiles all of it alone.
+
+    Patterns that have to be found are errors instead (`check_found`).
+    """
+    near = near_miss_lines(report.near_misses) if report.near_misses else []
+    said = "These places nearly match:" if near else "No place is like one either."
+    warn("\n".join([f"No pattern is found in the model. {said}", *near]), ReplacementWarning)
 
 
 def wrong(

@@ -99,6 +99,25 @@ def test_a_module_may_say_which_patterns_are_its_own(patterns: Path, cli: Comman
     )
 
 
+def test_a_model_without_a_place_is_compiled_with_a_warning(
+    patterns: Path, cli: CommandLine
+) -> None:
+    (patterns / "model.mlir").write_text(MODEL.replace("mulf", "addf"))
+    optional = PATTERNS.replace("TEXT)", "TEXT, required=False)")
+    optional = optional.replace('"Mul")', '"Mul", required=False)')
+    (patterns / "optional.py").write_text(optional)
+    save_onnx(patterns / "model.onnx", "Add")
+    for model in ("model.mlir", "model.onnx"):
+        outcome = cli("compile", model, "-r", "optional.py", *CPU)
+        outcome.succeeded("m.vmfb: no kernels for cpu, ")
+        assert "warning: No pattern is found in the model." in outcome.err
+    found = cd.load(patterns / "m.vmfb").main(np.ones(2000, np.float32))
+    np.testing.assert_array_equal(found, np.full(2000, 3.5))
+    outcome = cli("compile", "model.mlir", *CPU)
+    outcome.succeeded("m.vmfb: no kernels for cpu, ")
+    assert outcome.err == ""
+
+
 def test_mistakes_are_refused(patterns: Path, cli: CommandLine) -> None:
     (patterns / "none.py").write_text("x = 1\n")
     (patterns / "number.py").write_text("everything = 3\n")
@@ -107,23 +126,11 @@ def test_mistakes_are_refused(patterns: Path, cli: CommandLine) -> None:
         (("-r", "number.py"), "`number.py` has no pattern for this model."),
         (("-r", "missing.py"), "The patterns' file `missing.py` does not exist."),
         (("-r", "no_such_module"), "There is no Python module `no_such_module`."),
-        ((), "Missing option '--kernels' / '-k' or '--replace' / '-r'."),
     ):
         cli("compile", "model.mlir", *words, *CPU).refused(said)
     (patterns / "model.mlir").write_text(MODEL.replace("8xf32", "8xf64").replace("mulf", "addf"))
     cli("compile", "model.mlir", "-r", "my_patterns.py", *CPU).refused(
         "No place in the model computes what kernel `simple_mul` replaces."
-    )
-    optional = PATTERNS.replace("TEXT)", "TEXT, required=False)")
-    optional = optional.replace('"Mul")', '"Mul", required=False)')
-    (patterns / "optional.py").write_text(optional)
-    cli("compile", "model.mlir", "-r", "optional.py", *CPU).refused(
-        "No pattern is found in the model, and it calls no kernel.",
-        "next step: compile it with iree-compile, or give patterns of what it computes.",
-    )
-    save_onnx(patterns / "model.onnx", "Add")
-    cli("compile", "model.onnx", "-r", "optional.py", *CPU).refused(
-        "No pattern is found in the model, and it calls no kernel."
     )
     (patterns / "model.onnx").write_bytes(b"not a model")
     cli("compile", "model.onnx", "-r", "my_patterns.py", *CPU).refused("model.onnx")

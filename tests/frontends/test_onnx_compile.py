@@ -325,13 +325,6 @@ ATTRIBUTES = (
             "  expected: an operator of ONNX, or of a kernel with another name\n"
             "  next step: rename the operator, or write the model without it.",
         ),
-        (
-            helper.make_node("Relu", ["x"], ["y"]),
-            "The model has no node of a kernel.\n"
-            "  expected: a node whose operator is named after a kernel, of a domain not ONNX's "
-            "own\n"
-            "  next step: add one to the model, or give replace=[...].",
-        ),
     ],
 )
 def test_a_node_that_does_not_fit_is_named(bad: onnx.NodeProto, said: str) -> None:

@@ -449,11 +449,6 @@ def test_tensors_that_pytorch_negates_when_they_are_read_have_those_values() -> 
 def test_models_that_cannot_be_compiled_are_refused() -> None:
     multiply = cd.torch.register(simple_mul)
     x = torch.randn(8)
-    assert refusal(LinkError, Calls(torch.relu), x) == (
-        "The model calls no operator that a kernel was registered for.\n"
-        "  expected: a call of what cd.torch.register returns\n"
-        "  next step: call it in the model, or give replace=[...] or kernels=[...]."
-    )
     assert refusal(ModelError, 3, x) == (
         "The model is 3.\n"
         "  expected: a torch.nn.Module, or what torch.export.export returns\n"
