@@ -111,6 +111,10 @@ class ModelError(CustomDispatchError):
     """A model is not valid MLIR, or IREE cannot compile it."""
 
 
+class VerificationError(CustomDispatchError):
+    """A compiled model computes something else than its framework."""
+
+
 class ModuleFileError(CustomDispatchError):
     """A `.vmfb` file is missing or is not an IREE module."""
 

@@ -28,16 +28,24 @@ if importlib.util.find_spec("torch") is None:
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.frontends.torch.importer import export_model, import_program, kernels_in
+from custom_dispatch.frontends.torch.importer import (
+    Imported,
+    export_model,
+    import_program,
+    kernels_in,
+)
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_error
 from custom_dispatch.frontends.torch.replacing import put_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
+from custom_dispatch.frontends.torch.verifying import describe_first, give_values, in_pytorch, run
 from custom_dispatch.match.pattern import as_list, warn_of_nothing
 from custom_dispatch.phases import say
+from custom_dispatch.runtime.program import load
 from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.plan import check_callees
+from custom_dispatch.verifying import check_results, check_verify, on_the_cpu
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -59,6 +67,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     dynamic_shapes: Any = None,
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
+    verify: bool | float = False,
     flags: Sequence[str] = (),
     store: bool = True,
     **options: Unpack[BuildOptions],
@@ -88,11 +97,17 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     inline_bytes
         Weights of at most this many bytes become constants of the module instead; None for all
         weights, which makes one file, and for large models needs much memory to compile.
+    verify
+        Whether to run the module on the CPU with these arguments and compare it with the model in
+        PyTorch; or the largest relative error, 1e-3. Where they differ, each operation is compared.
     flags, store, **options
         As for `cd.compile`.
 
     Raises
     ------
+    VerificationError
+        The module computes something else than the model; the message names the first place that
+        differs: a kernel, or IREE's code of an operation.
     ModelError
         PyTorch cannot export the model, or IREE cannot import or compile it; or it changes its
         arguments other than by kernels in place. Buffers that it changes are the module's state.
@@ -105,8 +120,11 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     check_name(name, "function")
     replace = as_list(replace)
     most_inline = check_inline_bytes(inline_bytes)
+    tolerance = check_verify(verify)
     named = None if kernels is None else check_callees(kernels)
     with _without_its_own_warning():
+        # Before it is exported, which may change what it holds.
+        wanted = [] if tolerance is None else in_pytorch(model, arguments)
         program = export_model(model, arguments, dynamic_shapes)
         given = _together(named or [], kernels_in(program))
         say("importing the model")
@@ -127,7 +145,27 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         )
     except ModelError as error:
         raise compile_error(program, error) from error
-    return dataclasses.replace(compiled, parameters=imported.parameters, replaced=replaced)
+    compiled = dataclasses.replace(compiled, parameters=imported.parameters, replaced=replaced)
+    if tolerance is None:
+        return compiled
+
+    def for_cpu(changed: Imported) -> CompiledModule:
+        found = compile_module(changed.module, given, ["cpu:host"], flags=flags, store=store)
+        return dataclasses.replace(found, parameters=changed.parameters)
+
+    def first_difference() -> str:
+        again = import_program(program, name, most_inline, for_patterns=bool(replace))
+        moved: dict[Any, Any] = {}
+        if replace:
+            put_kernels(again, program, replace, kernels_in(program), moved)
+        values = give_values(again, moved)
+        found = run(load(for_cpu(again), "cpu"), name, arguments)[-len(values) :]
+        return describe_first(again, values, found, arguments, tolerance)
+
+    runs = on_the_cpu(compiled, lambda: for_cpu(imported))
+    results = run(runs, name, arguments)[len(imported.updates.arguments) :]
+    check_results(results, wanted, tolerance, "PyTorch", first_difference)
+    return compiled
 
 
 @contextmanager

@@ -67,6 +67,7 @@ def replace_places(
     callees: Callees | None = None,
     held: Held | None = None,
     optional: str = "required=False",
+    moved: dict[ir.Value, ir.Value] | None = None,
 ) -> Replaced:
     """Put calls of kernels into a model.
 
@@ -83,6 +84,8 @@ def replace_places(
         What the model's weights hold that are outside of it.
     optional
         How a pattern is written that need not be found, for errors.
+    moved
+        Gets what stands for each value that a kernel gives by now.
 
     Raises
     ------
@@ -113,6 +116,8 @@ def replace_places(
         for placed in places:
             work.put(placed)
         work.finish()
+        if moved is not None:
+            moved |= work.moved
     report = work.report()
     check_found(patterns, report, optional)
     return report
@@ -311,6 +316,11 @@ class _Work:
         for _, op in sorted(self._done.items(), key=lambda item: -item[0]):
             if not any(True for result in op.results for _ in result.uses):
                 op.erase()
+
+    @property
+    def moved(self) -> Mapping[ir.Value, ir.Value]:
+        """What stands for the values that kernels give."""
+        return self._new
 
     def report(self) -> Replaced:
         """What was done, and what was not."""

@@ -169,6 +169,10 @@ class Imported:
     """What it writes into."""
     held: Held
     """What its constants and weights hold."""
+    program: torch.export.ExportedProgram
+    """What was imported."""
+    values: Mapping[tuple[torch.fx.Node, int], ir.Value]
+    """What became of the results of its nodes."""
 
 
 def import_program(
@@ -222,7 +226,10 @@ def import_program(
         weights.states.store_results(module, name, updates.states, updates.computed)
     describe(module, name, results, weights.parameters, tuple(updates.arguments))
     constants = _constants(updates.program, importer.values, set(changed))
-    return Imported(module, weights.parameters, updates, Held(constants))
+    held_values = Held(constants)
+    return Imported(
+        module, weights.parameters, updates, held_values, updates.program, importer.values
+    )
 
 
 def import_pattern(

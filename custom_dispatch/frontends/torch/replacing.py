@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
+from iree.compiler import ir
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from custom_dispatch.frontends.torch.forms import VIEWS
@@ -49,6 +50,7 @@ def put_kernels(
     program: torch.export.ExportedProgram,
     items: Any,
     called: Iterable[Kernel | Choice],
+    moved: dict[ir.Value, ir.Value] | None = None,
 ) -> tuple[Replaced, list[Kernel | Choice]]:
     """Put kernels into an imported model; return what was done, and the kernels.
 
@@ -60,6 +62,8 @@ def put_kernels(
         Patterns, kernels whose references are code of PyTorch, and lists of them.
     called
         What the model calls by name: patterns' kernels get other names.
+    moved
+        As for `replace_places`.
 
     Raises
     ------
@@ -74,6 +78,7 @@ def put_kernels(
         glanced(patterns, program, Searched(imported.module, ())),
         held=imported.held,
         optional="cd.torch.Pattern(kernel, ..., required=False)",
+        moved=moved,
     )
     names = {item.kernel for item in report}
     return report, [pattern.item for pattern in patterns if pattern.item.name in names]
