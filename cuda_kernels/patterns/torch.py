@@ -8,6 +8,7 @@ the weight, and activations are rounded once an operation; the kernels round the
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,22 @@ def _gelu(x: Tensor) -> Tensor:
 
 def _gelu_tanh(x: Tensor) -> Tensor:
     return functional.gelu(x, approximate="tanh")
+
+
+def _gelu_tanh_as_in_gpt2(x: Tensor) -> Tensor:
+    """As transformers' `NewGELUActivation` has it (`gelu_new`)."""
+    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))
+    return 0.5 * x * (1.0 + torch.tanh(inner))
+
+
+def _gelu_tanh_fast(x: Tensor) -> Tensor:
+    """As transformers' `FastGELUActivation` and Bloom have it."""
+    inner = x * 0.7978845608028654 * (1.0 + 0.044715 * x * x)
+    return 0.5 * x * (1.0 + torch.tanh(inner))
+
+
+def _gelu_as_the_error_function(x: Tensor) -> Tensor:
+    return x * 0.5 * (1.0 + torch.erf(x / math.sqrt(2.0)))
 
 
 def _swiglu(gate: Tensor, up: Tensor) -> Tensor:
@@ -318,6 +335,28 @@ def _matmul_and_sum(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
     return torch.matmul(a, b) + bias
 
 
+def _matmul_and_sum_as_in_gpt2(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    """As transformers' `Conv1D` has it: the leading dims are one in between."""
+    flat = torch.addmm(bias, a.view(-1, a.shape[-1]), b)
+    return flat.view((*a.shape[:-1], b.shape[-1]))
+
+
+def _matmul_relu(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return functional.relu(torch.matmul(a, b) + bias)
+
+
+def _matmul_silu(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return functional.silu(torch.matmul(a, b) + bias)
+
+
+def _matmul_gelu_erf(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return functional.gelu(torch.matmul(a, b) + bias)
+
+
+def _matmul_gelu_tanh(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return functional.gelu(torch.matmul(a, b) + bias, approximate="tanh")
+
+
 def _addmm(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
     return torch.addmm(bias, a, b)
 
@@ -372,8 +411,8 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm),
     "softmax": lambda: _each(norms, "softmax", _softmax),
     "gelu": lambda: (
-        *_each(elementwise, "gelu_erf", _gelu),
-        *_each(elementwise, "gelu_tanh", _gelu_tanh),
+        *_each(elementwise, "gelu_erf", _gelu, _gelu_as_the_error_function),
+        *_each(elementwise, "gelu_tanh", _gelu_tanh, _gelu_tanh_as_in_gpt2, _gelu_tanh_fast),
     ),
     "swiglu": lambda: _each(elementwise, "swiglu", _swiglu),
     "linear_swiglu": lambda: tuple(
@@ -400,7 +439,11 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "linear", _linear),
     ),
     "matmul": lambda: (
-        *_each(gemms, "matmul", _matmul_and_sum),
+        *_each(gemms, "matmul_relu", _matmul_relu),
+        *_each(gemms, "matmul_silu", _matmul_silu),
+        *_each(gemms, "matmul_gelu_erf", _matmul_gelu_erf),
+        *_each(gemms, "matmul_gelu_tanh", _matmul_gelu_tanh),
+        *_each(gemms, "matmul", _matmul_and_sum, _matmul_and_sum_as_in_gpt2),
         *_each(gemms, "matmul", _matmul, _mm, _addmm),
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
         *_each(gemms, "batch_matmul", _matmul, _bmm),

@@ -39,7 +39,7 @@ def scalar_of(match: Match, name: str) -> Any:
 
 
 def call_function(
-    match: Match, module: ir.Module, callees: Callees, current: Values
+    match: Match, current: Values, *, module: ir.Module, callees: Callees
 ) -> list[ir.Value]:
     """Call a kernel's function at the insertion point; return what has the types of the results."""
     pattern = match.example.pattern

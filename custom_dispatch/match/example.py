@@ -72,6 +72,8 @@ class Example:
     """What it returns, in the order of the kernel's outputs."""
     holes: Mapping[ir.Value, str] = field(default_factory=dict)
     """Constants that stand for a scalar of the kernel."""
+    first: Example | None = None
+    """The pattern's first function, where this is another that computes the same."""
     words: Callable[[str], Sequence[str]] = field(default=lambda _: ())
     """What a framework calls the operands of an operation, by its kind; for messages."""
     held: Held = NOTHING

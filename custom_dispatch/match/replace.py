@@ -6,8 +6,9 @@ Every pattern is compared with every place; `choosing.py` says which are taken.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
@@ -20,7 +21,13 @@ from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import kind_of
-from custom_dispatch.match.calls import call_function, call_operator, numbers_of, scalar_of
+from custom_dispatch.match.calls import (
+    Values,
+    call_function,
+    call_operator,
+    numbers_of,
+    scalar_of,
+)
 from custom_dispatch.match.choosing import NearMisses, Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
@@ -29,6 +36,7 @@ from custom_dispatch.match.likeness import Likeness, Likenesses, before
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.positions import NOTHING, Held
+from custom_dispatch.match.rewriting import MOST_ROUNDS, write_first
 from custom_dispatch.match.sizes import SHAPES, drop_sizes
 from custom_dispatch.match.state import Match, Miss, place_of
 from custom_dispatch.match.text import Examples, Searched, text_examples
@@ -97,21 +105,11 @@ def replace_places(
     patterns = patterns_of(items)
     normalise(module)
     with module.context, ir.Location.unknown():
-        work = _Work(module, callees, held or NOTHING)
-        work.model.convert(patterns)
-        found: list[Placed] = []
-        for order, pattern in enumerate(patterns):
-            for group in alike(pattern):
-                first = group[0]
-                found += work.find(
-                    order,
-                    group,
-                    text_examples(first, work.model)
-                    if isinstance(first, Pattern)
-                    else first.examples(work.model),
-                )
-        taken = chosen(found, work.note)
-        places = sorted(taken, key=lambda item: item.position)
+        for _ in range(MOST_ROUNDS):
+            work = _Work(module, callees, held or NOTHING)
+            places = work.places(patterns)
+            if not work.write_anew(places):
+                break
         work.settle(places)
         for placed in places:
             work.put(placed)
@@ -156,6 +154,31 @@ class _Work:
         self.model = Searched(module, self._by_name)
 
     # -- finding
+
+    def places(self, patterns: Sequence[Any]) -> list[Placed]:
+        """The places that kernels can take, in the model's order."""
+        self.model.convert(patterns)
+        found: list[Placed] = []
+        for order, pattern in enumerate(patterns):
+            for group in alike(pattern):
+                first = group[0]
+                found += self.find(
+                    order,
+                    group,
+                    text_examples(first, self.model)
+                    if isinstance(first, Pattern)
+                    else first.examples(self.model),
+                )
+        return sorted(chosen(found, self.note), key=lambda item: item.position)
+
+    def write_anew(self, places: Sequence[Placed]) -> bool:
+        """Write places as the first function of their patterns; return whether any was another."""
+        others = [item for item in places if item.match.example.first is not None]
+        for placed in others:
+            self._put(placed, write_first)
+        if others:
+            self._erase_done()
+        return bool(others)
 
     def find(self, order: int, group: Sequence[Replaceable], examples: Examples) -> list[Placed]:
         """Every place that computes a pattern.
@@ -288,6 +311,16 @@ class _Work:
 
     def put(self, found: Placed) -> None:
         """Put a call of the kernel in a place."""
+        callees = self._callees
+        if callees is None:
+            self._put(found, call_operator)
+        else:
+            self._put(found, partial(call_function, module=self._module, callees=callees))
+        names = tuple(kind_of(op) for _, op in found.operations)
+        done = Replacement(found.kernel, found.place, names, numbers_of(found.match))
+        self._replacements.append(done)
+
+    def _put(self, found: Placed, write: Callable[[Match, Values], list[ir.Value]]) -> None:
         match = found.match
 
         def current(value: ir.Value) -> ir.Value:
@@ -295,10 +328,7 @@ class _Work:
 
         root = owner_of(match.root) or found.point
         with root.location, ir.InsertionPoint(found.point):
-            if self._callees is None:
-                results = call_operator(match, current)
-            else:
-                results = call_function(match, self._module, self._callees, current)
+            results = write(match, current)
         inside = [op for _, op in found.operations]
         for old, new in zip(match.results, results, strict=True):
             for use in list(old.uses):
@@ -306,13 +336,13 @@ class _Work:
                     use.owner.operation.operands[use.operand_number] = new
             self._new[old] = new
         self._done |= dict(found.operations)  # places may share views
-        names = tuple(kind_of(op) for op in inside)
-        done = Replacement(found.kernel, found.place, names, numbers_of(match))
-        self._replacements.append(done)
 
     def finish(self) -> None:
         """Take away what nobody uses any more, and what was said for the matcher alone."""
         drop_sizes(self._module)
+        self._erase_done()
+
+    def _erase_done(self) -> None:
         for _, op in sorted(self._done.items(), key=lambda item: -item[0]):
             if not any(True for result in op.results for _ in result.uses):
                 op.erase()

@@ -79,7 +79,7 @@ def read_traced(
     tensors, scalars
         Its parameters.
     **more
-        `words` and `held` of `Example`.
+        `words`, `held` and `first` of `Example`.
 
     Raises
     ------

@@ -165,6 +165,20 @@ class _Examples(TracedExamples):
             if example is not None and kind_of(example.root) == kind_of(op):
                 yield example
 
+    def _first_of(self, variant: Variant, leading: int) -> Example | None:
+        """The pattern's first function, where a later one takes the same parameters."""
+        function, names = variant
+        first = self._pattern.computes[0]
+        if function is first:
+            return None
+        same = (
+            other
+            for other in variants(self._pattern)
+            if other[0] is first and set(other[1]) == set(names)
+        )
+        found = next(same, None)
+        return None if found is None else self._or_none(found, leading)
+
     def _usual_leading(self) -> int:
         """How many leading dims most tensors of the model have; 1 where that is not known."""
         outputs = self._pattern.kernel.outputs
@@ -197,10 +211,10 @@ class _Examples(TracedExamples):
             module, held = import_pattern(traced, self._context)
             modules.append(module)
             constants |= held
+        first = self._first_of(variant, leading)
         with self._context, ir.Location.unknown():
-            return read_traced(
-                self._pattern, modules, tensors, scalars, words=words_of, held=Held(constants)
-            )
+            more: dict[str, Any] = {"words": words_of, "held": Held(constants), "first": first}
+            return read_traced(self._pattern, modules, tensors, scalars, **more)
 
 
 @functools.cache

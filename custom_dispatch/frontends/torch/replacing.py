@@ -99,11 +99,18 @@ def glanced(
     What is wrong with required patterns is to be said: they stay as they are.
     """
     forms = forms_of(program.graph.nodes)
+    optional = [each for each in patterns if not each.required and model.may_hold(each)]
+    for pattern in optional:
+        # What is written another way becomes the first function, which others may have parts of.
+        later = [each for each in variants(pattern) if each[0] is not pattern.computes[0]]
+        if any(_may_have(forms, pattern, *each) for each in later):
+            for each in variants(pattern):
+                forms |= operations_of(pattern, *each) or Counter()
     found = []
     for pattern in patterns:
         looked_at = None
         if not pattern.required:
-            if not model.may_hold(pattern):
+            if pattern not in optional:
                 continue
             looked_at = [each for each in variants(pattern) if _may_have(forms, pattern, *each)]
         if looked_at is None or looked_at:
