@@ -344,7 +344,10 @@ class _Work:
 
     def _erase_done(self) -> None:
         for _, op in sorted(self._done.items(), key=lambda item: -item[0]):
-            if not any(True for result in op.results for _ in result.uses):
+            users = [use.owner.operation for result in op.results for use in result.uses]
+            if all(user.name == SHAPES for user in users):
+                for user in users:
+                    user.erase()
                 op.erase()
 
     @property

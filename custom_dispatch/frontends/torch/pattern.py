@@ -19,6 +19,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.importer import import_pattern
+from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.evaluation import evaluate
@@ -305,7 +306,7 @@ def _exported(
     )
     module = _Function(function, scalars, list(tensors))
     try:
-        with torch.no_grad():
+        with torch.no_grad(), quiet_tracing():
             return torch.export.export(module, tuple(tensors.values()), dynamic_shapes=(dynamic,))
     except Exception as error:  # any code of the pattern's runs here
         raise wrong(

@@ -34,6 +34,7 @@ from custom_dispatch.frontends.torch.pattern import (
     example_values,
     variants,
 )
+from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.choosing import NEAR
@@ -146,7 +147,7 @@ def operations_of(
 
     def trace() -> str | None:
         try:
-            with torch.no_grad():
+            with torch.no_grad(), quiet_tracing():
                 module = make_fx(
                     lambda *given: function(**dict(zip(names, given, strict=True))),
                     pre_dispatch=True,
