@@ -90,9 +90,18 @@ def _gelu_tanh_as_in_gpt2(x: Tensor) -> Tensor:
 
 
 def _gelu_tanh_fast(x: Tensor) -> Tensor:
-    """As transformers' `FastGELUActivation` and Bloom have it."""
-    inner = x * 0.7978845608028654 * (1.0 + 0.044715 * x * x)
+    """As Bloom and transformers' `FastGELUActivation` have it."""
+    inner = x * math.sqrt(2.0 / math.pi) * (1.0 + 0.044715 * x * x)
     return 0.5 * x * (1.0 + torch.tanh(inner))
+
+
+def _silu_written_out(gate: Tensor, up: Tensor) -> Tensor:
+    return gate * torch.sigmoid(gate) * up
+
+
+def _softmax_in_f32(x: Tensor) -> Tensor:
+    """As models of 16 bits have it, which then round."""
+    return torch.softmax(x, dim=-1, dtype=torch.float32).to(x.dtype)
 
 
 def _gelu_as_the_error_function(x: Tensor) -> Tensor:
@@ -409,12 +418,12 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "rms_norm": lambda: _each(norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama),
     "add_rms_norm": lambda: _each(norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama),
     "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm),
-    "softmax": lambda: _each(norms, "softmax", _softmax),
+    "softmax": lambda: _each(norms, "softmax", _softmax, _softmax_in_f32),
     "gelu": lambda: (
         *_each(elementwise, "gelu_erf", _gelu, _gelu_as_the_error_function),
         *_each(elementwise, "gelu_tanh", _gelu_tanh, _gelu_tanh_as_in_gpt2, _gelu_tanh_fast),
     ),
-    "swiglu": lambda: _each(elementwise, "swiglu", _swiglu),
+    "swiglu": lambda: _each(elementwise, "swiglu", _swiglu, _silu_written_out),
     "linear_swiglu": lambda: tuple(
         cd.torch.Pattern(kernel, _linear_swiglu, required=False)
         for kernel in (gemms.linear_swiglu_f16, gemms.linear_swiglu_bf16)

@@ -219,6 +219,12 @@ class Example:
         }
 
     @cached_property
+    def is_double(self) -> bool:
+        """Whether the kernel takes or gives floats of 64 bits."""
+        kernel = self.pattern.kernel
+        return any(item.dtype.name == "f64" for item in (*kernel.arguments, *kernel.outputs))
+
+    @cached_property
     def scalars(self) -> frozenset[str]:
         """The kernel's scalars that calls pass."""
         arguments = self.pattern.kernel.arguments

@@ -41,6 +41,8 @@ PERMUTES: dict[Any, Callable[[dict[str, Any], int], list[int]]] = {
     aten.numpy_T.default: lambda _, rank: list(reversed(range(rank))),
     aten.mT.default: lambda _, rank: _swapped(rank, rank - 2, rank - 1),
 }
+_PROMOTING = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
+"""What takes tensors of two types, and converts both to that of the result."""
 _WHERE = {"device", "layout", "pin_memory"}
 """They say where a tensor is, and not what it holds."""
 VIEWS = {
@@ -69,9 +71,26 @@ def in_one_form(program: torch.export.ExportedProgram) -> torch.export.ExportedP
             if not node.users:
                 graph.erase_node(node)
         elif isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten":
+            if node.target in _PROMOTING:
+                _convert_operands(node)
             _bring(node)
     graph.eliminate_dead_code()
     return program._update(torch.fx.GraphModule(program.graph_module, graph), signature)
+
+
+def _convert_operands(node: torch.fx.Node) -> None:
+    """Say which operands of an arithmetic operation PyTorch converts to the type of the result."""
+    result = tensor_of(node)
+    for operand in node.args[:2]:
+        tensor = tensor_of(operand)
+        if result is None or tensor is None or tensor.dtype == result.dtype or tensor.dim() == 0:
+            continue
+        if not (tensor.is_floating_point() and result.is_floating_point()):
+            continue
+        with node.graph.inserting_before(node):
+            converted = node.graph.call_function(aten.to.dtype, (operand, result.dtype))
+        converted.meta = {**node.meta, "val": tensor.to(result.dtype)}
+        node.replace_input_with(operand, converted)
 
 
 def _bring(node: torch.fx.Node) -> None:
