@@ -56,7 +56,8 @@ class Pattern(OfFunctions):
         One or several functions of PyTorch that compute what the kernel does. Their parameters have
         the names of the kernel's operands, in any order; one that is optional may be left out, or
         have the default None to stand for both. Numbers are the kernel's value-less scalars, and
-        must be used unchanged. By default, the kernel's `reference`.
+        must be used unchanged. A place that matches a later function is rewritten to the first,
+        for other patterns to find. By default, the kernel's `reference`.
     fixed
         Scalars that have this value in the functions instead of being a parameter:
         {"causal": True}.
