@@ -105,7 +105,9 @@ SHIPPED: list[tuple[str, Callable[..., Any], tuple[tuple[int, ...], ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize(("kernel", "function", "sizes"), SHIPPED)
 def test_what_models_write_out_is_found_with_the_product_before_it(
     kernel: str,
@@ -115,7 +117,9 @@ def test_what_models_write_out_is_found_with_the_product_before_it(
 ) -> None:
     model = Calls(function, *(torch.rand(size) for size in sizes)).to(dtype)
     name = {torch.float32: "f32", torch.bfloat16: "bf16"}[dtype]
-    found = replaced_in_torch(model, (torch.randn(2, 3, 16, dtype=dtype),), shipped.everything)
+    patterns = [*shipped.gelu, *shipped.softmax, *shipped.swiglu, *shipped.linear, *shipped.matmul]
+    patterns = [item for item in patterns if item.item.name.endswith(f"_{name}")]
+    found = replaced_in_torch(model, (torch.randn(2, 3, 16, dtype=dtype),), patterns)
     assert [item.kernel for item in found] == [f"{kernel}_{name}"]
 
 
