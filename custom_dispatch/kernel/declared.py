@@ -17,7 +17,7 @@ from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.sources import Implementation
+from custom_dispatch.kernel.sources import TargetParts
 from custom_dispatch.kernel.target import Target
 
 Found = TypeVar("Found")
@@ -54,7 +54,7 @@ def is_same_code(first: Kernel, second: Kernel) -> bool:
 
 
 def _launched(form: Kernel) -> tuple[object, ...]:
-    parts = (getattr(form, part.name) for part in fields(Implementation))
+    parts = (getattr(form, part) for part in TargetParts.__annotations__)
     return (*parts, form.objects, form.operands)
 
 

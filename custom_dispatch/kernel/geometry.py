@@ -138,7 +138,7 @@ def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) 
     return full
 
 
-def check_flops(kernel: str, flops: Expr | int) -> Expr:
+def check_flops(kernel: str, flops: Expr | int | None) -> Expr | None:
     """Read a number of floating-point operations: a dim expression.
 
     Raises
@@ -146,6 +146,8 @@ def check_flops(kernel: str, flops: Expr | int) -> Expr:
     DeclarationError
         The value is not a dim expression, or depends on the device.
     """
+    if flops is None:
+        return None
     expr = as_expr(flops, where=f"Kernel `{kernel}`: flops")
     refuse_device(f"Kernel `{kernel}`: flops", expr, why="what is computed")
     return expr

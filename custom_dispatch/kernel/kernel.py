@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
@@ -39,6 +39,7 @@ from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Str
 from custom_dispatch.kernel.sources import (
     Implementation,
     Implementations,
+    Launch,
     check_entry,
     check_implementations,
     check_include_dirs,
@@ -46,9 +47,53 @@ from custom_dispatch.kernel.sources import (
     check_options,
     check_path,
     declaring_directory,
+    given_parts,
     naming,
 )
 from custom_dispatch.kernel.target import Target
+
+
+def _check_kernel_name(_: str, given: str) -> str:
+    return check_name(given, "kernel")
+
+
+def _check_source(kernel: str, given: str | os.PathLike[str] | None, base: Path) -> Path | None:
+    return None if given is None else check_path(kernel, "source", given, base)
+
+
+def _check_entry(kernel: str, given: str | None) -> str:
+    return kernel if given is None else check_entry(kernel, given)
+
+
+def _check_reference(
+    kernel: str, reference: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
+    if reference is not None and not callable(reference):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: reference is {shown(reference)}.",
+            expected="a function of the kernel's inputs that returns its outputs",
+            next_step="name the function without calling it, or leave it out.",
+        )
+    return reference
+
+
+def _check_fallback(
+    kernel: str, fallback: str | None, reference: Callable[..., Any] | None
+) -> str | None:
+    known = is_one_of(fallback, ("reference",))
+    if fallback is None or (known and reference is not None):
+        return fallback
+    if not known:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: fallback is {shown(fallback)}.",
+            expected='"reference", which lets the reference run where the kernel cannot',
+            next_step="correct it, or leave it out.",
+        )
+    raise DeclarationError(
+        f'Kernel `{kernel}`: fallback is "reference", and there is no reference.',
+        expected="reference=, a function of the kernel's inputs that returns its outputs",
+        next_step="declare the reference, or leave fallback out.",
+    )
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -116,28 +161,40 @@ class Kernel(Callee):
         The C signature cannot be adapted to IREE's calling convention.
     """
 
-    name: str
-    operands: tuple[Operand, ...]
-    block: Block
-    grid: Grid
-    source: Path | None
-    objects: tuple[tuple[Target, Path], ...]
-    include_dirs: tuple[Path, ...]
-    options: tuple[str, ...]
-    dynamic_shared_memory: int
-    launch_bounds: int | None
-    max_registers: int | None
-    cluster: Block | None
-    entry: str
-    requires: tuple[Condition, ...]
-    flops: Expr | None
-    # None changes what is built: no function has a fixed form, and `abi` follows from operands.
-    reference: Callable[..., Any] | None = field(metadata={"not_in_keys": True})
-    fallback: str | None = field(metadata={"not_in_keys": True})
-    implementations: Implementations = field(metadata={"not_in_keys": True})
+    # A new keyword is a parameter of `__init__` with its documentation, a field, in the order in
+    # which mistakes are told, and a line of `Launch` or `TargetParts` if another form of the kernel
+    # may replace it. A field's check takes the kernel's name and what is given; and what it is to
+    # be compared `with`, a part that comes before it, or the directory that paths are relative to.
+    name: str = field(metadata={"check": _check_kernel_name})
+    operands: tuple[Operand, ...] = field(metadata={"check": check_operands})
+    block: Block = field(metadata={"check": check_block})
+    grid: Grid = field(metadata={"check": check_grid})
+    source: Path | None = field(metadata={"check": _check_source, "with": "base"})
+    objects: tuple[tuple[Target, Path], ...] = field(
+        metadata={"check": check_objects, "with": "base"}
+    )
+    include_dirs: tuple[Path, ...] = field(metadata={"check": check_include_dirs, "with": "base"})
+    options: tuple[str, ...] = field(metadata={"check": check_options})
+    dynamic_shared_memory: int = field(metadata={"check": check_dynamic_shared_memory})
+    max_registers: int | None = field(metadata={"check": check_max_registers})
+    entry: str = field(metadata={"check": _check_entry})
+    # No function has a fixed form, and none of these changes what is built.
+    reference: Callable[..., Any] | None = field(
+        metadata={"check": _check_reference, "not_in_keys": True}
+    )
+    fallback: str | None = field(
+        metadata={"check": _check_fallback, "with": "reference", "not_in_keys": True}
+    )
+    requires: tuple[Condition, ...] = field(metadata={"check": check_requires})
+    flops: Expr | None = field(metadata={"check": check_flops})
+    implementations: Implementations = field(
+        metadata={"check": check_implementations, "with": "base", "not_in_keys": True}
+    )
+    launch_bounds: int | None = field(metadata={"check": check_launch_bounds, "with": "block"})
+    cluster: Block | None = field(metadata={"check": check_cluster, "with": "grid"})
     variants: tuple[tuple[Target, Kernel], ...]
     """The kernel as it is on each target with an implementation of its own."""
-    abi: Abi = field(metadata={"not_in_keys": True})
+    abi: Abi = field(metadata={"not_in_keys": True})  # follows from operands
 
     def __init__(
         self,
@@ -174,10 +231,14 @@ class Kernel(Callee):
         base
             The directory that paths are relative to.
         """
-        for part, check in _CHECKS.items():
-            if part in given or part in _DEPENDENT:
-                value = given[part] if part in given else getattr(self, part)
-                object.__setattr__(self, part, check(self, value, base))
+        for part in fields(self):
+            check, other = part.metadata.get("check"), part.metadata.get("with")
+            if check is None or (part.name not in given and other not in given):
+                continue
+            value = given[part.name] if part.name in given else getattr(self, part.name)
+            rest = () if other is None else (base if other == "base" else getattr(self, other),)
+            name = vars(self).get("name", "")  # it is the first part
+            object.__setattr__(self, part.name, check(name, value, *rest))
         if (self.source is None) == (not self.objects):
             neither = self.source is None
             raise DeclarationError(
@@ -254,18 +315,7 @@ class Kernel(Callee):
     def _expressions(self) -> list[tuple[Expr, str]]:
         return expressions_of(self.operands, self.grid, self.requires, self.flops)
 
-    def with_launch(
-        self,
-        *,
-        name: str | None = None,
-        block: Sequence[int] | int | None = None,
-        grid: Sequence[Expr | int] | Expr | int | None = None,
-        dynamic_shared_memory: int | None = None,
-        launch_bounds: int | None = None,
-        max_registers: int | None = None,
-        cluster: Sequence[int] | int | None = None,
-        options: Sequence[str] | None = None,
-    ) -> Kernel:
+    def with_launch(self, *, name: str | None = None, **launch: Unpack[Launch]) -> Kernel:
         """The same kernel with another launch; what is left out stays as it is.
 
         Implementations for single targets keep what they replace.
@@ -285,8 +335,8 @@ class Kernel(Callee):
         DeclarationError
             An argument is wrong, or does not fit the rest of the declaration.
         """
-        given = {part: value for part, value in locals().items() if part != "self"}
-        return self._again(**{part: new for part, new in given.items() if new is not None})
+        changes = given_parts(launch, Launch, "Kernel.with_launch")
+        return self._again(**changes if name is None else {"name": name, **changes})
 
     def requiring(self, conditions: Sequence[Condition]) -> Kernel:
         """The same kernel with further requirements."""
@@ -295,81 +345,17 @@ class Kernel(Callee):
     def _again(self, **changes: Any) -> Kernel:
         """The same declaration with some of its parts replaced."""
         found = object.__new__(Kernel)
-        for part in (*_CHECKS, "abi"):
-            object.__setattr__(found, part, getattr(self, part))
+        for part in fields(self):
+            if part.name != "variants":
+                object.__setattr__(found, part.name, getattr(self, part.name))
         found._take(changes, Path())  # paths that are there are absolute
         return found
 
     def _variant(self, implementation: tuple[Target, Implementation]) -> tuple[Target, Kernel]:
         target, item = implementation
-        changes = item.given
-        if "source" in changes:
-            changes["objects"] = None
+        others = {"implementations": None, **({"objects": None} if "source" in item.given else {})}
         with naming(self.name, target):
-            return target, self._again(**changes, implementations=None)
+            return target, self._again(**item.given, **others)
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}({', '.join(map(str, self.operands))}))"
-
-
-def _check_reference(
-    kernel: str, reference: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
-    if reference is not None and not callable(reference):
-        raise DeclarationError(
-            f"Kernel `{kernel}`: reference is {shown(reference)}.",
-            expected="a function of the kernel's inputs that returns its outputs",
-            next_step="name the function without calling it, or leave it out.",
-        )
-    return reference
-
-
-def _check_fallback(
-    kernel: str, fallback: str | None, reference: Callable[..., Any] | None
-) -> str | None:
-    known = is_one_of(fallback, ("reference",))
-    if fallback is None or (known and reference is not None):
-        return fallback
-    if not known:
-        raise DeclarationError(
-            f"Kernel `{kernel}`: fallback is {shown(fallback)}.",
-            expected='"reference", which lets the reference run where the kernel cannot',
-            next_step="correct it, or leave it out.",
-        )
-    raise DeclarationError(
-        f'Kernel `{kernel}`: fallback is "reference", and there is no reference.',
-        expected="reference=, a function of the kernel's inputs that returns its outputs",
-        next_step="declare the reference, or leave fallback out.",
-    )
-
-
-# What each part has to be, in the order in which mistakes are told. A new part of declarations is
-# a parameter of `__init__` with its documentation, a field, and a line here.
-_CHECKS: Mapping[str, Callable[[Kernel, Any, Path], Any]] = {
-    "name": lambda _, given, __: check_name(given, "kernel"),
-    "operands": lambda kernel, given, _: check_operands(kernel.name, given),
-    "block": lambda kernel, given, _: check_block(kernel.name, given),
-    "grid": lambda kernel, given, _: check_grid(kernel.name, given),
-    "source": lambda kernel, given, base: (
-        None if given is None else check_path(kernel.name, "source", given, base)
-    ),
-    "objects": lambda kernel, given, base: check_objects(kernel.name, given, base),
-    "include_dirs": lambda kernel, given, base: check_include_dirs(kernel.name, given, base),
-    "options": lambda kernel, given, _: check_options(kernel.name, given),
-    "dynamic_shared_memory": lambda kernel, given, _: check_dynamic_shared_memory(
-        kernel.name, given
-    ),
-    "max_registers": lambda kernel, given, _: check_max_registers(kernel.name, given),
-    "entry": lambda kernel, given, _: (
-        kernel.name if given is None else check_entry(kernel.name, given)
-    ),
-    "reference": lambda kernel, given, _: _check_reference(kernel.name, given),
-    "fallback": lambda kernel, given, _: _check_fallback(kernel.name, given, kernel.reference),
-    "requires": lambda kernel, given, _: check_requires(kernel.name, given),
-    "flops": lambda kernel, given, _: None if given is None else check_flops(kernel.name, given),
-    "implementations": lambda kernel, given, base: check_implementations(kernel.name, given, base),
-    "launch_bounds": lambda kernel, given, _: check_launch_bounds(kernel.name, given, kernel.block),
-    "cluster": lambda kernel, given, _: check_cluster(kernel.name, given, kernel.grid),
-}
-_DEPENDENT = ("launch_bounds", "cluster")
-"""Parts that others decide about: the block, and the grid."""

@@ -13,10 +13,9 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
@@ -273,7 +272,35 @@ def is_argument(option: object, *, escaped: bool = False) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Launch(TypedDict, total=False):
+    """The keywords of a kernel that `with_launch` replaces; None keeps what there is."""
+
+    block: Sequence[int] | int | None
+    grid: Sequence[Expr | int] | Expr | int | None
+    dynamic_shared_memory: int | None
+    launch_bounds: int | None
+    max_registers: int | None
+    cluster: Sequence[int] | int | None
+    options: Sequence[str] | None
+
+
+class TargetParts(Launch, total=False):
+    """The keywords of a kernel that an `Implementation` replaces, too."""
+
+    source: str | os.PathLike[str] | None
+    entry: str | None
+    include_dirs: Sequence[str | os.PathLike[str]] | None
+
+
+def given_parts(parts: Mapping[str, Any], known: type, where: str) -> dict[str, Any]:
+    """The keywords of a call that are not None; raises TypeError for what is not `known`'s."""
+    for name in parts:
+        if name not in known.__annotations__:
+            raise TypeError(f"{where}() got an unexpected keyword argument {name!r}")
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
 class Implementation:
     """Other code for a kernel on one target: `implementations={"cuda:sm_90a": ...}`.
 
@@ -290,22 +317,12 @@ cluster, include_dirs
         As of a kernel; paths are relative to the file that declares it.
     """
 
-    source: str | os.PathLike[str] | None = None
-    entry: str | None = None
-    block: Sequence[int] | int | None = None
-    grid: Sequence[Expr | int] | Expr | int | None = None
-    dynamic_shared_memory: int | None = None
-    options: Sequence[str] | None = None
-    launch_bounds: int | None = None
-    max_registers: int | None = None
-    cluster: Sequence[int] | int | None = None
-    include_dirs: Sequence[str | os.PathLike[str]] | None = None
+    given: Mapping[str, Any]
+    """The parts that it replaces, by name."""
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The parts that it replaces, by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
+    def __init__(self, **parts: Unpack[TargetParts]) -> None:
+        given = given_parts(parts, TargetParts, "Implementation.__init__")
+        object.__setattr__(self, "given", given)
 
 
 Implementations = tuple[tuple[Target, Implementation], ...]
@@ -358,12 +375,12 @@ def check_implementations(
 
 
 def _located(kernel: str, item: Implementation, base: Path) -> Implementation:
-    paths: dict[str, Any] = {}
-    if item.source is not None:
-        paths["source"] = check_path(kernel, "source", item.source, base)
-    if item.include_dirs is not None:
-        paths["include_dirs"] = check_include_dirs(kernel, item.include_dirs, base)
-    return replace(item, **paths)
+    given = dict(item.given)
+    if "source" in given:
+        given["source"] = check_path(kernel, "source", given["source"], base)
+    if "include_dirs" in given:
+        given["include_dirs"] = check_include_dirs(kernel, given["include_dirs"], base)
+    return Implementation(**given)
 
 
 @contextmanager

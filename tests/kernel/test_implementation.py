@@ -142,6 +142,18 @@ def test_errors_name_the_implementation(declare: Declare, part: dict[str, Any], 
     assert caught.value.expected
 
 
+@pytest.mark.parametrize("keyword", ["blocks", "objects", "operands"])
+def test_a_keyword_that_it_does_not_have_is_refused(keyword: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
+        cd.Implementation(**{keyword: 64})  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("keyword", ["blocks", "source", "entry", "operands"])
+def test_another_launch_takes_no_other_keyword(declare: Declare, keyword: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
+        declare().with_launch(**{keyword: "a"})  # type: ignore[misc]
+
+
 def test_an_entry_is_checked_too(declare: Declare) -> None:
     with pytest.raises(DeclarationError, match="implementation for cuda:sm_90a"):
         declare(implementations={"cuda:sm_90a": cd.Implementation(entry="no name")})
