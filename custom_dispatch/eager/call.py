@@ -29,7 +29,7 @@ from custom_dispatch.kernel.target import CHECKED, gpu_index, gpu_name, read_dev
 from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
-from custom_dispatch.runtime.folding import fold_arguments, fold_results, unfold_results
+from custom_dispatch.runtime.folding import fold_call
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
 from custom_dispatch.runtime.module_file import ValueType
@@ -120,14 +120,9 @@ def call(
     named = dict(keywords)
     out = _take_out(kernel, named)
     values = tuple(match_arguments(kernel, arguments, named))
-    leading, folded = fold_arguments(kernel, kernel.inputs, values)
-    if leading is None:
-        return _call(kernel, values, {} if out is None else {"out": out}, how)
-    if out is None:
-        return unfold_results(kernel, leading, _call(kernel, tuple(folded), {}, how))
-    into = fold_results(kernel, leading, out, values, folded)
-    _call(kernel, tuple(folded), {"out": into}, how)
-    return out
+    folded = fold_call(kernel, kernel.inputs, values, out)
+    into = {} if folded.out is None else {"out": folded.out}
+    return folded.results(_call(kernel, tuple(folded.arguments), into, how))
 
 
 class _How(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -21,25 +21,47 @@ from custom_dispatch.runtime.incoming import read_array, shape_of
 Shape = tuple[int, ...]
 
 
-def fold_arguments(
-    kernel: Kernel, operands: Sequence[Operand], arguments: Sequence[Any]
-) -> tuple[Shape | None, list[Any]]:
-    """A call's arguments as the kernel sees them, and the leading dims they had.
+class FoldedCall(NamedTuple):
+    """What a call passes to a kernel, and what it returns."""
+
+    arguments: Sequence[Any]
+    out: Any
+    results: Callable[[Any], Any]
+    """The call's results from the kernel's."""
+
+
+def fold_call(
+    kernel: Kernel, operands: Sequence[Operand], arguments: Sequence[Any], out: Any
+) -> FoldedCall:
+    """A call as the kernel sees it: with leading dims as one.
 
     Parameters
     ----------
     operands
         What the arguments are for; those that are no buffers are passed on.
-
-    Returns
-    -------
-    tuple
-        None in the place of leading dims where there is nothing to fold.
+    out
+        The arrays to write into, if there are some: what the call returns.
 
     Raises
     ------
     CallError
-        The shapes do not fit the declaration, or an argument is no array.
+        The shapes do not fit the declaration, an argument is no array, or an array to write into
+        has other leading dims, or its elements are not in a row.
+    """
+    leading, folded_ones = _fold_arguments(kernel, operands, arguments)
+    if leading is None:
+        return FoldedCall(arguments, out, lambda results: results)
+    if out is None:
+        return FoldedCall(folded_ones, None, partial(_unfold_results, kernel, leading))
+    into = _fold_results(kernel, leading, out, arguments, folded_ones)
+    return FoldedCall(folded_ones, into, lambda _: out)
+
+
+def _fold_arguments(
+    kernel: Kernel, operands: Sequence[Operand], arguments: Sequence[Any]
+) -> tuple[Shape | None, Sequence[Any]]:
+    """A call's arguments as the kernel sees them, and the leading dims they had; None where there
+    is nothing to fold.
     """
     read: list[Any] = []
     shapes: list[tuple[str, Shape]] = []
@@ -53,7 +75,7 @@ def fold_arguments(
         shapes.append((operand.name, shape_of(array)))
         plain = plain and (not operand.batched or len(shapes[-1][1]) == operand.rank)
     if plain:
-        return None, list(arguments)
+        return None, arguments
     leading = _leading(kernel, tuple(shapes))
     found = [
         reshaped(value, folded(operand, shape_of(value)))
@@ -75,21 +97,11 @@ def _leading(kernel: Kernel, shapes: tuple[tuple[str, Shape], ...]) -> Shape:
     return leading_dims(kernel, given) or ()
 
 
-def fold_results(
+def _fold_results(
     kernel: Kernel, leading: Shape, out: Any, arguments: Sequence[Any], folded_ones: Sequence[Any]
 ) -> Any:
-    """Arrays to write into, as the kernel sees them.
-
-    Parameters
-    ----------
-    arguments, folded_ones
-        The call's, as given and as the kernel sees them: an array among them that is updated is
-        the same one afterwards.
-
-    Raises
-    ------
-    CallError
-        One has other leading dims, or its elements are not in a row.
+    """Arrays to write into, as the kernel sees them; an array among the arguments that is updated
+    is the same one afterwards.
     """
     given = out if isinstance(out, tuple) else (out,)
     if len(given) != len(kernel.outputs):
@@ -116,7 +128,7 @@ def fold_results(
     return tuple(arrays) if isinstance(out, tuple) else arrays[0]
 
 
-def unfold_results(kernel: Kernel, leading: Shape, results: Any) -> Any:
+def _unfold_results(kernel: Kernel, leading: Shape, results: Any) -> Any:
     """A call's results with the leading dims of its arguments."""
     several = results if isinstance(results, tuple) else (results,)
     found = tuple(
@@ -176,26 +188,14 @@ class LeadingFunction(Function):
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """As of every function; results have the leading dims of the arguments."""
-        values = self.arguments.in_order(arguments, named)
-        leading, folded_ones = fold_arguments(self._kernel, self._kernel.arguments, values)
-        if leading is None:
-            return super().__call__(*values, out=out)
-        if out is not None:
-            into = fold_results(self._kernel, leading, out, values, folded_ones)
-            super().__call__(*folded_ones, out=into)
-            return out
-        return unfold_results(self._kernel, leading, super().__call__(*folded_ones))
+        call = self._folded(arguments, named, out)
+        return call.results(super().__call__(*call.arguments, out=call.out))
 
     def submit(self, *arguments: Any, out: Any = None, **named: Any) -> Submission:
         """As of every function; results have the leading dims of the arguments."""
+        call = self._folded(arguments, named, out)
+        return super().submit(*call.arguments, out=call.out).mapped(call.results)
+
+    def _folded(self, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> FoldedCall:
         values = self.arguments.in_order(arguments, named)
-        kernel = self._kernel
-        leading, folded_ones = fold_arguments(kernel, kernel.arguments, values)
-        if leading is None:
-            return super().submit(*values, out=out)
-        dims = leading
-        if out is not None:
-            into = fold_results(kernel, dims, out, values, folded_ones)
-            return super().submit(*folded_ones, out=into).mapped(lambda _: out)
-        done = super().submit(*folded_ones)
-        return done.mapped(lambda results: unfold_results(kernel, dims, results))
+        return fold_call(self._kernel, self._kernel.arguments, values, out)
