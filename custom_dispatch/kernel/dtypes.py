@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from custom_dispatch.dataclass import dataclass
@@ -89,9 +89,11 @@ ELEMENT_TYPES: dict[str, ElementType] = {
 }
 
 
+@lru_cache(maxsize=256)
 def of_numpy(dtype: numpy.dtype[Any]) -> ElementType | None:
     """The element type that numpy, or ml_dtypes, has as this dtype; None if there is none."""
-    return next((kind for kind in ELEMENT_TYPES.values() if kind.to_numpy() == dtype), None)
+    name = str(dtype)  # of another byte order, it is another one
+    return next((kind for kind in ELEMENT_TYPES.values() if kind.numpy_name == name), None)
 
 
 def named_bits(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:

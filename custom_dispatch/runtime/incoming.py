@@ -12,7 +12,7 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.errors import CallError, sentence
-from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType, of_numpy
 from custom_dispatch.runtime import dlpack
 from custom_dispatch.runtime.device import OpenDevice, name_of_hal
 from custom_dispatch.runtime.device_array import DeviceArray, HostArray, hal_element_type, to_device
@@ -94,13 +94,7 @@ def dtype_of(array: Array, what: str) -> ElementType:
     CallError
         Kernels take no arrays of this dtype.
     """
-    if isinstance(array, DeviceArray):
-        return array.element_type
-    if isinstance(array, ForeignArray):
-        found, kind = array.dtype_name, array.dtype
-    else:
-        found = str(array.dtype)
-        kind = next((k for k in ELEMENT_TYPES.values() if k.numpy_name == found), None)
+    found, kind = _dtype(array)
     if kind is None:
         raise CallError(
             f"{sentence(what)} has dtype {found}.",
@@ -108,6 +102,15 @@ def dtype_of(array: Array, what: str) -> ElementType:
             next_step="convert it to one of these.",
         )
     return kind
+
+
+def _dtype(array: Array) -> tuple[object, ElementType | None]:
+    """An array's dtype as its library names it, and the element type that it is."""
+    if isinstance(array, DeviceArray):
+        return array.element_type, array.element_type
+    if isinstance(array, ForeignArray):
+        return array.dtype_name, array.dtype
+    return array.dtype, of_numpy(array.dtype)
 
 
 def check_array(array: Array, kind: ValueType, what: str) -> None:
@@ -144,19 +147,8 @@ def check_dtype(array: Array, kind: ElementType, what: str) -> None:
     CallError
         The dtype differs.
     """
-    if isinstance(array, ForeignArray):
-        found: Any = array.dtype_name
-        same = array.dtype is not None and _same(array.dtype, kind)
-    elif isinstance(array, DeviceArray):
-        found = array.element_type
-        same = _same(array.element_type, kind)
-    else:
-        found = array.dtype
-        wanted = kind.to_numpy()
-        same = found == wanted or (
-            found.kind in "iu" and wanted.kind in "iu" and found.itemsize == wanted.itemsize
-        )
-    if not same:
+    found, own = _dtype(array)
+    if own is not kind and (own is None or not _same(own, kind)):
         name = kind.to_numpy()
         raise CallError(
             f"{sentence(what)} has dtype {found}.",
@@ -166,10 +158,8 @@ def check_dtype(array: Array, kind: ElementType, what: str) -> None:
 
 
 def _same(found: ElementType, wanted: ElementType) -> bool:
-    integers = "bool" not in (found.name, wanted.name) and {found.name[0], wanted.name[0]} <= set(
-        "iu"
-    )
-    return found == wanted or (integers and found.bits == wanted.bits)
+    are_integers = found.name[0] in "iu" and wanted.name[0] in "iu"
+    return (are_integers and found.bits == wanted.bits) or found == wanted
 
 
 def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any:
@@ -194,8 +184,7 @@ def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any
             raise _elsewhere(what, array.open_device, device, "array.to_host()")
         return array.view
     if array.device[0] in dlpack.ON_HOST:
-        direct = not device.is_cuda and _fits(array, _CPU_ALIGNMENT)
-        if not direct:
+        if not _stays(device, array):
             return to_device(device.hal, array.to_numpy().view(kind.to_numpy()), kind)
         return array.hand_over(device.hal, int(hal_element_type(kind)))
     if array.device[0] not in dlpack.ON_CUDA or not device.is_cuda:
@@ -238,21 +227,13 @@ def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str
     CallError
         As `place`; or it cannot be written.
     """
-    if isinstance(array, numpy.ndarray):
-        if not array.flags.writeable:
-            raise CallError(
-                f"{sentence(what)} cannot be written.",
-                expected="an array that can be",
-                next_step="pass another one, or a copy.",
-            )
-        return None
-    if (
-        isinstance(array, ForeignArray)
-        and array.device[0] in dlpack.ON_HOST
-        and (device.is_cuda or not _fits(array, _CPU_ALIGNMENT))
-    ):
-        return None
-    return place(device, array, kind, what)
+    if isinstance(array, numpy.ndarray) and not array.flags.writeable:
+        raise CallError(
+            f"{sentence(what)} cannot be written.",
+            expected="an array that can be",
+            next_step="pass another one, or a copy.",
+        )
+    return place(device, array, kind, what) if _stays(device, array) else None
 
 
 def place_written(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any:
@@ -263,17 +244,14 @@ def place_written(device: OpenDevice, array: Array, kind: ElementType, what: str
     CallError
         As `place`; or only a copy of it can be placed.
     """
-    view = None
-    if not isinstance(array, numpy.ndarray):
-        view = place_storage(device, array, kind, what)
-    if view is None:
-        raise CallError(
-            f"{sentence(what)} is written into, and only a copy of it would be on {device}.",
-            expected=f"an array on {device}",
-            next_step="pass what program.to_device(array) returns; it has the new values after "
-            "the call.",
-        )
-    return view
+    if _stays(device, array):
+        return place(device, array, kind, what)
+    raise CallError(
+        f"{sentence(what)} is written into, and only a copy of it would be on {device}.",
+        expected=f"an array on {device}",
+        next_step="pass what program.to_device(array) returns; it has the new values after "
+        "the call.",
+    )
 
 
 def _place_on_gpu(device: OpenDevice, array: ForeignArray, kind: ElementType, what: str) -> Any:
@@ -299,8 +277,12 @@ def _place_on_gpu(device: OpenDevice, array: ForeignArray, kind: ElementType, wh
     return array.hand_over(device.hal, int(hal_element_type(kind)))
 
 
-def _fits(array: ForeignArray, alignment: int) -> bool:
-    return array.contiguous and not array.address % alignment and 0 not in array.shape
+def _stays(device: OpenDevice, array: Array) -> bool:
+    """Whether a device takes the array itself, and no copy from host memory."""
+    if not isinstance(array, ForeignArray) or array.device[0] not in dlpack.ON_HOST:
+        return not isinstance(array, numpy.ndarray)
+    aligned = array.contiguous and not array.address % _CPU_ALIGNMENT
+    return not device.is_cuda and aligned and 0 not in array.shape
 
 
 def _elsewhere(what: str, where: object, device: OpenDevice, instead: str) -> CallError:

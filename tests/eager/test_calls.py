@@ -123,6 +123,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         lambda: simple_mul.on("cpu")(ONES.astype(np.float64), ONES),
         ("Operand `lhs` of kernel `simple_mul` has dtype float64", "float32 (f32)", "astype"),
     ),
+    "byte order": (
+        lambda: samples.doubling["u16"].on("cpu")(np.arange(8, dtype=">u2")),
+        ("has dtype >u2", "uint16 (u16)", 'array.astype("uint16")'),
+    ),
     "rank": (
         lambda: simple_mul.on("cpu")(ONES, ONES.reshape(2, 4)),
         ("Operand `rhs` of kernel `simple_mul` has shape [2, 4], which is rank 2", "rank 1"),
