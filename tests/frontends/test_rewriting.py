@@ -135,6 +135,22 @@ def test_a_norm_that_mixes_types_is_found() -> None:
 
 
 @pytest.mark.parametrize(
+    "repeated", [lambda x: x.flatten(1, 2), lambda x: x.flatten(0, 2).unflatten(0, (2, 6))]
+)
+def test_what_is_flattened_and_taken_apart_again_is_reshaped_once(
+    repeated: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
+    def attended(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        heads = repeated(k.unsqueeze(2).expand(2, 2, 3, 5, 64))
+        return functional.scaled_dot_product_attention(q, heads, heads, mask)
+
+    given = torch.randn(2, 6, 5, 64), torch.randn(2, 2, 5, 64), torch.randn(2, 1, 5, 5)
+    (found,) = replaced_in_torch(Calls(attended), given, shipped.attention)
+    assert found.kernel == "masked_attention_f32_64"
+    assert "torch.aten.expand" in found.operations
+
+
+@pytest.mark.parametrize(
     "function",
     [
         lambda x: x * 0.5 * (1.0 + torch.tanh(0.79788 * x * (1 + 0.044715 * x * x))),
