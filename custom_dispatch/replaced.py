@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from custom_dispatch.dataclass import dataclass
@@ -46,11 +46,36 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
+class Remaining:
+    """Operations of one kind that stay with IREE."""
+
+    kind: str
+    """"attention", "product", "convolution", "norm" or "softmax"."""
+    count: int
+    of: int
+    """How many the model has, those that kernels took among them."""
+    types: tuple[str, ...]
+    """What they give: "tensor<2x4x16x80xbf16>"."""
+
+    def __str__(self) -> str:
+        """A sentence: 2 of 2 attentions stay with IREE: tensor<2x4x16x80xbf16>."""
+        plural = "es" if self.kind.endswith("x") else "s"
+        named = self.kind + (plural if self.of != 1 else "")
+        shown = ", ".join(self.types[:_MOST_TYPES]) + (", ..." * (len(self.types) > _MOST_TYPES))
+        return f"{self.count} of {self.of} {named} stay{'s' * (self.count == 1)} with IREE: {shown}"
+
+
+_MOST_TYPES = 3
+
+
+@dataclass(frozen=True, slots=True)
 class Replaced:
     """What became of `replace=`. Its length is the number of places that were replaced."""
 
     replacements: tuple[Replacement, ...] = ()
     near_misses: tuple[NearMiss, ...] = ()
+    remaining: tuple[Remaining, ...] = ()
+    """What is worth a kernel and has none."""
 
     def __len__(self) -> int:
         return len(self.replacements)
@@ -63,13 +88,19 @@ class Replaced:
         return tuple(item for item in self.replacements if item.kernel == kernel)
 
     def and_those(self, others: Replaced) -> Replaced:
-        """These, and those of a later search."""
+        """These, and those of a later search in the same model."""
+        taken = {item.kind: item.of - item.count for item in self.remaining}
+        remaining = tuple(
+            replace(item, of=item.of + taken.get(item.kind, 0)) for item in others.remaining
+        )
         return Replaced(
-            (*self.replacements, *others.replacements), (*self.near_misses, *others.near_misses)
+            (*self.replacements, *others.replacements),
+            (*self.near_misses, *others.near_misses),
+            remaining,
         )
 
     def __str__(self) -> str:
-        """Two tables, as `print` shows them."""
+        """Two tables and what remains, as `print` shows them."""
         lines = ["No place was replaced."]
         if self.replacements:
             lines = _lines(
@@ -86,6 +117,8 @@ class Replaced:
             )
         if self.near_misses:
             lines += ["", *near_miss_lines(self.near_misses)]
+        if self.remaining:
+            lines += ["", *map(str, self.remaining)]
         return "\n".join(lines)
 
     def __rich__(self) -> Any:
@@ -100,7 +133,7 @@ class Replaced:
         second = Table("not replaced by", "in", "at", "because", title="Near misses")
         for miss in self.near_misses:
             second.add_row(miss.kernel, miss.place.module, miss.place.source, miss.reason)
-        return Group(first, second) if self.near_misses else Group(first)
+        return Group(first, *[second] * bool(self.near_misses), *map(str, self.remaining))
 
 
 def near_miss_lines(misses: tuple[NearMiss, ...]) -> list[str]:

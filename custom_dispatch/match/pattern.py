@@ -329,7 +329,8 @@ def warn_of_nothing(report: Replaced) -> None:
     """
     near = near_miss_lines(report.near_misses) if report.near_misses else []
     said = "These places nearly match:" if near else "No place is like one either."
-    warn("\n".join([f"No pattern is found in the model. {said}", *near]), ReplacementWarning)
+    lines = [f"No pattern is found in the model. {said}", *near, *map(str, report.remaining)]
+    warn("\n".join(lines), ReplacementWarning)
 
 
 def wrong(

@@ -36,6 +36,7 @@ from custom_dispatch.match.likeness import Likeness, Likenesses, before
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.positions import NOTHING, Held
+from custom_dispatch.match.remaining import remaining_in
 from custom_dispatch.match.rewriting import MOST_ROUNDS, write_first
 from custom_dispatch.match.sizes import SHAPES, drop_sizes
 from custom_dispatch.match.state import Match, Miss, place_of
@@ -359,4 +360,5 @@ class _Work:
         """What was done, and what was not."""
         # Part of a place that was replaced may look like another one.
         misses = self._misses.told(self._gone, {item.kernel for item in self._replacements})
-        return Replaced(tuple(self._replacements), misses)
+        remaining = remaining_in(self._module, self._replacements)
+        return Replaced(tuple(self._replacements), misses, remaining)

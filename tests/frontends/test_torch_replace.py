@@ -151,7 +151,9 @@ def test_what_was_replaced_is_data_and_a_table() -> None:
         "\n"
         "not replaced by in at because\n"
         "row_norm last HERE `eps` of torch.aten.rms_norm is none, where the pattern has a "
-        "number for `epsilon`"
+        "number for `epsilon`\n"
+        "\n"
+        "1 of 1 norm stays with IREE: tensor<3x8xf32>"
     )
     from rich.console import Console
 
@@ -264,6 +266,7 @@ def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> No
         "not replaced by in at because",
         "row_norm - - `eps` of torch.aten.rms_norm is none, where the pattern has a number for "
         "`epsilon`",
+        "1 of 1 norm stays with IREE: tensor<3x8xf32>",
     ]
     assert warned[0].filename == __file__
     torch.testing.assert_close(

@@ -1,0 +1,63 @@
+"""What of a model stays with IREE: its large operations that no kernel took, by kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from iree.compiler import ir
+
+from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.operations import kind_of, operations_of
+from custom_dispatch.replaced import Remaining, Replacement
+
+_KINDS = {
+    "attention": r"torch\.aten\.(_?scaled_dot_product\w*)|onnx\.(\w*Attention)"
+    r"|iree_linalg_ext\.attention",
+    "product": r"torch\.aten\.(linear|matmul|mm|bmm|addmm|baddbmm|_grouped_mm)|onnx\.(MatMul|Gemm)"
+    r"|stablehlo\.dot_general|linalg\.(batch_)?(matmul|matvec|vecmat|mmt4d).*",
+    "convolution": r"torch\.aten\.(conv\w*|_convolution)|onnx\.(Conv|ConvTranspose)"
+    r"|stablehlo\.convolution|linalg\.(depthwise_)?conv.*",
+    "norm": r"torch\.aten\.(rms|layer|group|batch|instance|native_layer|native_group)_norm"
+    r"|onnx\.\w*Normalization",
+    "softmax": r"torch\.aten\._?softmax|onnx\.Softmax|linalg\.softmax",
+}
+"""Operations that are worth a kernel, by what they are called in reports."""
+_PATTERNS = {kind: re.compile(rf"(?:{names})(?:\.\w+)?") for kind, names in _KINDS.items()}
+
+
+def remaining_in(module: ir.Module, replaced: Iterable[Replacement]) -> tuple[Remaining, ...]:
+    """The operations of each kind that are left, beside those that kernels took.
+
+    Parameters
+    ----------
+    module
+        The model, in which kernels have been put.
+    replaced
+        What they took.
+    """
+    left: dict[str, list[ir.Operation]] = {}
+    for op in operations_of(module):
+        kind = _kind(kind_of(op))
+        if kind and op.results:
+            left.setdefault(kind, []).append(op)
+    taken = [_kinds(item.operations) for item in replaced]
+    with module.context:
+        return tuple(
+            Remaining(kind, len(ops), len(ops) + sum(kind in kinds for kinds in taken), _types(ops))
+            for kind, ops in left.items()
+        )
+
+
+def _kind(name: str) -> str:
+    return next((kind for kind, names in _PATTERNS.items() if names.fullmatch(name)), "")
+
+
+def _kinds(names: Sequence[str]) -> set[str]:
+    return {_kind(name) for name in names}
+
+
+def _types(ops: Sequence[ir.Operation]) -> tuple[str, ...]:
+    """What they give, each type once."""
+    found = (builtin_type(op.results[0].type) or op.results[0].type for op in ops)
+    return tuple(dict.fromkeys(map(str, found)))
