@@ -5,7 +5,6 @@ Every pattern is compared with every place; `choosing.py` says which are taken.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,12 +27,12 @@ from custom_dispatch.match.calls import (
     numbers_of,
     scalar_of,
 )
-from custom_dispatch.match.choosing import NearMisses, Placed, chosen
+from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.known_sizes import fitting_of
-from custom_dispatch.match.likeness import Likeness, Likenesses, before
 from custom_dispatch.match.matching import Matcher
+from custom_dispatch.match.near_misses import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
 from custom_dispatch.match.positions import NOTHING, Held
 from custom_dispatch.match.remaining import remaining_in
@@ -47,8 +46,6 @@ from custom_dispatch.replaced import Replaced, Replacement
 _LARGEST = 2**63 - 1
 """Of the torch dialect's integers."""
 ByName = Mapping[str, list[ir.Operation]]
-_ALL = Likeness(1.0, sys.maxsize)
-"""Of a place that computes the same."""
 
 
 def patterns_of(items: Any) -> list[Any]:
@@ -111,13 +108,14 @@ def replace_places(
             places = work.places(patterns)
             if not work.write_anew(places):
                 break
-        work.settle(places)
+        misses = work.misses.told(places)
         for placed in places:
             work.put(placed)
         work.finish()
         if moved is not None:
             moved |= work.moved
-    report = work.report()
+    remaining = remaining_in(module, work.replacements)
+    report = Replaced(tuple(work.replacements), misses, remaining)
     check_found(patterns, report, optional)
     return report
 
@@ -135,24 +133,18 @@ class _Work:
         self._by_name: dict[str, list[ir.Operation]] = {}
         self._new: dict[ir.Value, ir.Value] = {}
         self._done: dict[float, ir.Operation] = {}
-        self._replacements: list[Replacement] = []
-        self._misses = NearMisses()
-        self._likenesses = Likenesses()
-        self._gone: dict[float, str] = {}
-        self._notes: list[tuple[str, ir.Operation, Miss | None, Example | None]] = []
-        self._after: dict[str, list[ir.Operation]] = {}
+        self.replacements: list[Replacement] = []
 
         def visit(op: ir.Operation) -> ir.WalkResult:
             if DEFINITION in op.attributes:
                 return ir.WalkResult.SKIP
             self._order[op] = len(self._order)
             self._by_name.setdefault(kind_of(op), []).append(op)
-            for name in {kind_of(item) for item in before(op)}:
-                self._after.setdefault(name, []).append(op)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
         self.model = Searched(module, self._by_name)
+        self.misses = NearMisses(self._order, self._matched)
 
     # -- finding
 
@@ -170,7 +162,7 @@ class _Work:
                     if isinstance(first, Pattern)
                     else first.examples(self.model),
                 )
-        return sorted(chosen(found, self.note), key=lambda item: item.position)
+        return sorted(chosen(found, self.misses.refuse), key=lambda item: item.position)
 
     def write_anew(self, places: Sequence[Placed]) -> bool:
         """Write places as the first function of their patterns; return whether any was another."""
@@ -189,34 +181,37 @@ class _Work:
         group
             The pattern for each kernel of one signature, the first of which the examples are of.
         """
-        found = []
-        for name in sorted(examples.roots()):
-            for op in self._by_name.get(name, ()):
+        found, name = [], examples.pattern.item.name
+        for kind in sorted(examples.roots()):
+            for op in self._by_name.get(kind, ()):
                 for example in examples.at(op, self._by_name):
                     if isinstance(example, tuple):
-                        self._notes.append((examples.pattern.item.name, op, *example))
+                        self.misses.note(name, op, *example)
                         continue
                     if not group[0].required and self._ending(op) != self._ending(example.root):
                         continue  # most are told apart so, and nobody asks why
-                    result = self._matcher.match(example, op, self._by_name)
+                    result = self._matched(example, op)
                     if isinstance(result, Match):
                         whole = self._computer.computed(result)
                         if isinstance(whole, str):
-                            self.note(result, whole)
+                            self.misses.refuse(result, whole)
                             continue
                         result = whole
                         for pattern in group:
                             match = replace(result, example=replace(example, pattern=pattern))
                             problem = self._problem(match)
                             if problem:
-                                self.note(match, problem, example)
+                                self.misses.refuse(match, problem, example)
                             else:
                                 found.append(self._found(order, op, match))
                     else:
-                        self._notes.append((examples.pattern.item.name, op, result, example))
+                        self.misses.note(name, op, result, example)
         if not found:
-            self._look_further(examples)
+            self.misses.look_further(examples)
         return found
+
+    def _matched(self, example: Example, op: ir.Operation) -> Match | Miss:
+        return self._matcher.match(example, op, self._by_name)
 
     def _ending(self, op: ir.Operation) -> tuple[Any, ...]:
         """What tells one `linalg.generic` from others at a glance."""
@@ -228,17 +223,6 @@ class _Work:
             name = "" if last is None else last.name
             self._endings[op] = (len(op.operands), kind.rank, kind.element_type, name)
         return self._endings[op]
-
-    def _look_further(self, examples: Examples) -> None:
-        """Note places that end in another operation than a pattern found nowhere."""
-        pattern = examples.pattern
-        for example in examples.known:
-            if pattern.required:
-                self._misses.compare(pattern.item.name, example.names, self._by_name)
-            names = {kind_of(item) for item in before(example.root)} - {kind_of(example.root)}
-            for op in {op: None for name in names for op in self._after.get(name, ())}:
-                if kind_of(op) != kind_of(example.root) and op.results:
-                    self._notes.append((pattern.item.name, op, None, example))
 
     def _found(self, order: int, root: ir.Operation, match: Match) -> Placed:
         operations = sorted(
@@ -282,32 +266,6 @@ class _Work:
         ]
         return min([last, *users], key=lambda op: self._order[op])
 
-    def note(self, match: Match, reason: str, like: Example | None = None) -> None:
-        """Note that a place is not replaced although it computes the same.
-
-        With the example, other places that have part of it in common are not told of.
-        """
-        result = ir.OpResult(match.root)
-        op = result.owner.operation
-        name = match.example.pattern.item.name
-        self._notes.append((name, op, Miss(op, (reason,), 1.0), like))
-
-    def settle(self, places: Sequence[Placed]) -> None:
-        """Say which places kernels take; how much others look like patterns takes long to say."""
-        for placed in places:
-            self._gone |= {position: placed.kernel for position, _ in placed.operations}
-        for name, root, said, like in self._notes:
-            if self._order[root] in self._gone:
-                continue
-            alike = self._likenesses.of(like, root) if like else _ALL
-            if said and said.share == 1.0:  # it computes the same
-                alike = replace(alike, share=1.0)
-            miss = self._matcher.match(like, root, self._by_name) if like and not said else said
-            assert isinstance(miss, Miss)  # noqa: S101 - it ends in another operation
-            covers = frozenset(self._order[op] for op in alike.operations)
-            rank = (alike.share, alike.exactly, miss.share)
-            self._misses.note(name, root, self._order[root], rank, miss, covers)
-
     # -- replacing
 
     def put(self, found: Placed) -> None:
@@ -319,7 +277,7 @@ class _Work:
             self._put(found, partial(call_function, module=self._module, callees=callees))
         names = tuple(kind_of(op) for _, op in found.operations)
         done = Replacement(found.kernel, found.place, names, numbers_of(found.match))
-        self._replacements.append(done)
+        self.replacements.append(done)
 
     def _put(self, found: Placed, write: Callable[[Match, Values], list[ir.Value]]) -> None:
         match = found.match
@@ -355,10 +313,3 @@ class _Work:
     def moved(self) -> Mapping[ir.Value, ir.Value]:
         """What stands for the values that kernels give."""
         return self._new
-
-    def report(self) -> Replaced:
-        """What was done, and what was not."""
-        # Part of a place that was replaced may look like another one.
-        misses = self._misses.told(self._gone, {item.kernel for item in self._replacements})
-        remaining = remaining_in(self._module, self._replacements)
-        return Replaced(tuple(self._replacements), misses, remaining)

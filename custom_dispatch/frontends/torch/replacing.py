@@ -37,7 +37,7 @@ from custom_dispatch.frontends.torch.pattern import (
 from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.match.choosing import NEAR
+from custom_dispatch.match.near_misses import NEAR
 from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.match.replace import replace_places
 from custom_dispatch.match.text import Searched
