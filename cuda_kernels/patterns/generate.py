@@ -47,7 +47,7 @@ from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.pattern import sizes_of, variants
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.match.converted_examples import convert_examples
-from custom_dispatch.match.example import ANY_SIZES, any_sizes
+from custom_dispatch.match.sizes import ANY_SIZES, any_sizes
 
 GROUPS = (
     *("add_rms_norm", "rms_norm", "layer_norm", "attention", "softmax", "gelu"),

@@ -1,4 +1,4 @@
-"""Constants of a model by value, whatever operations they are written with."""
+"""Constants of a model by value, however they are written, and what operations read."""
 
 from __future__ import annotations
 
@@ -31,6 +31,30 @@ def owner_of(value: ir.Value) -> ir.Operation | None:
     """The operation that a value is a result of; None for an argument of a block."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def values_of(op: ir.Operation) -> list[ir.Value]:
+    """What an operation reads: its operands, and what its regions take from outside of it."""
+    found = list(op.operands)
+    if not op.regions or not any(len(region.blocks) for region in op.regions):
+        return found
+    inside: set[ir.Operation] = set()
+    blocks: list[ir.Block] = []
+    read: list[ir.Value] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        inside.add(inner)
+        blocks.extend(block for region in inner.regions for block in region.blocks)
+        if inner != op:
+            read.extend(inner.operands)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    for value in read:
+        up = owner_of(value)
+        if (up not in inside) if up is not None else not any(value.owner == b for b in blocks):
+            found.append(value)
+    return found
 
 
 def spread_from(value: ir.Value) -> ir.Value:
@@ -105,12 +129,13 @@ def as_written(value: ir.Value) -> float | int | bool | None:
     return None if element is None else number_of(element)
 
 
-def number_of(element: ir.Attribute) -> float | int | bool:
-    """A number's attribute as Python's."""
+def number_of(element: ir.Attribute, as_f32: bool = False) -> float | int | bool:
+    """A number's attribute as Python's, floats as f32 holds them if that is asked for."""
     if isinstance(element, ir.BoolAttr):
         return bool(element.value)
     if isinstance(element, ir.FloatAttr):
-        return float(element.value)
+        with numpy.errstate(over="ignore"):
+            return float(numpy.float32(element.value) if as_f32 else element.value)
     value = int(ir.IntegerAttr(element).value)
     return bool(value) if str(element.type) == "i1" else value
 

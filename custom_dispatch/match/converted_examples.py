@@ -21,9 +21,9 @@ from custom_dispatch.link.operations import (
     set_type,
     type_of,
 )
-from custom_dispatch.match.example import ANY_SIZES, any_sizes, normalise
+from custom_dispatch.match.example import normalise
 from custom_dispatch.match.pattern import Pattern, wrong
-from custom_dispatch.match.sizes import drop_sizes
+from custom_dispatch.match.sizes import ANY_SIZES, any_sizes, drop_sizes
 from custom_dispatch.match.traced_texts import kept
 
 TORCH = "torch."

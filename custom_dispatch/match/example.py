@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +9,7 @@ from functools import cached_property
 from iree.compiler import ir, passmanager
 
 from custom_dispatch.kernel.operand import Buffer, Scalar
-from custom_dispatch.link.constants import is_constant, owner_of
+from custom_dispatch.link.constants import is_constant, owner_of, values_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import (
     functions_of,
@@ -25,7 +22,15 @@ from custom_dispatch.match.conditions import Condition, condition_of
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import NOTHING, Held, Positions
-from custom_dispatch.match.sizes import ANY, SHAPES, SYMBOL, Size, extents_of
+from custom_dispatch.match.sizes import (
+    ANY,
+    ANY_SIZES,
+    SHAPES,
+    SYMBOL,
+    Size,
+    any_sizes,
+    extents_of,
+)
 from custom_dispatch.match.types import is_of_any_rank
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
@@ -42,18 +47,6 @@ _FRAMES = (
     "stablehlo.return",
 )
 """They hold operations on elements."""
-
-ANY_SIZES = "custom_dispatch.any_sizes"
-"""Says of an example's function which sizes of its types stand for any."""
-_LISTED = re.compile(r"array<i64: ([^>]*)>")
-
-
-def any_sizes(said: str) -> set[int]:
-    """The sizes of `array<i64: 11, 13>`, and the products of some of them."""
-    listed = _LISTED.search(said)
-    sizes = [int(size) for size in listed[1].split(",")] if listed else []
-    counts = range(1, len(sizes) + 1)
-    return {math.prod(some) for count in counts for some in itertools.combinations(sizes, count)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,30 +233,6 @@ def _below(*values: ir.Value) -> set[ir.Operation]:
         if op is not None and op not in found:
             found.add(op)
             pending += [owner_of(item) for item in values_of(op)]
-    return found
-
-
-def values_of(op: ir.Operation) -> list[ir.Value]:
-    """What an operation reads: its operands, and what its regions take from outside of it."""
-    found = list(op.operands)
-    if not op.regions or not any(len(region.blocks) for region in op.regions):
-        return found
-    inside: set[ir.Operation] = set()
-    blocks: list[ir.Block] = []
-    read: list[ir.Value] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        inside.add(inner)
-        blocks.extend(block for region in inner.regions for block in region.blocks)
-        if inner != op:
-            read.extend(inner.operands)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    for value in read:
-        up = owner_of(value)
-        if (up not in inside) if up is not None else not any(value.owner == b for b in blocks):
-            found.append(value)
     return found
 
 

@@ -13,7 +13,6 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import (
@@ -307,12 +306,13 @@ class Matcher:
             return self._differs(
                 pair.at, state, pair.found, " has another type than ", pair.wanted.type
             )
+        as_f32 = not self._example.is_double  # as PyTorch rounds numbers to what tensors hold
         # An attribute cannot be compared with None.
         is_same = found is not None and (
             found == element
             or (
                 str(pair.wanted.type).startswith("!torch.")
-                and self._rounded(found) == self._rounded(element)
+                and number_of(found, as_f32) == number_of(element, as_f32)
             )
         )
         if found is None or not (is_same or self._loose):
@@ -320,14 +320,6 @@ class Matcher:
             what = f"{joined} {shortest(number_of(element))}"
             return self._differs(pair.at, state, *pair.said, what)
         return [((), state)]
-
-    def _rounded(self, element: ir.Attribute) -> float:
-        """A number as PyTorch computes with it: it rounds those of Python to what tensors hold."""
-        number = number_of(element)
-        if self._example.is_double or not isinstance(number, float):
-            return number
-        with numpy.errstate(over="ignore"):
-            return float(numpy.float32(number))
 
     def _fits(self, pair: Pair) -> bool:
         """Whether types agree; of PyTorch's numbers, 2 and 2.0 are the same."""

@@ -103,10 +103,10 @@ def replace_places(
     patterns = patterns_of(items)
     normalise(module)
     with module.context, ir.Location.unknown():
-        for _ in range(MOST_ROUNDS):
+        for left in reversed(range(MOST_ROUNDS + 1)):
             work = _Work(module, callees, held or NOTHING)
             places = work.places(patterns)
-            if not work.write_anew(places):
+            if not left or not work.write_anew(places):
                 break
         misses = work.misses.told(places)
         for placed in places:

@@ -18,7 +18,7 @@ from custom_dispatch.match.sizes import SHAPES, SYMBOL
 from custom_dispatch.match.state import Match
 
 MOST_ROUNDS = 3
-"""How often a model is searched again after something was rewritten."""
+"""How often a model is searched again: two patterns may each have the other's first function."""
 
 
 def write_first(match: Match, current: Callable[[ir.Value], ir.Value]) -> list[ir.Value]:

@@ -6,7 +6,9 @@ number is as it was. In the torch dialect, `torch.bind_symbolic_shape` says what
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +30,17 @@ _SIGNED_LESS = 2
 SHAPES = "torch.bind_symbolic_shape"
 SYMBOL = "torch.symbolic_int"
 _LARGEST = 2**63 - 1
+ANY_SIZES = "custom_dispatch.any_sizes"
+"""Says of an example's function which sizes of its types stand for any."""
+_LISTED = re.compile(r"array<i64: ([^>]*)>")
+
+
+def any_sizes(said: str) -> set[int]:
+    """The sizes of `array<i64: 11, 13>`, and the products of some of them."""
+    listed = _LISTED.search(said)
+    sizes = [int(size) for size in listed[1].split(",")] if listed else []
+    counts = range(1, len(sizes) + 1)
+    return {math.prod(some) for count in counts for some in itertools.combinations(sizes, count)}
 
 
 def name_size(name: str, least: int, ip: ir.InsertionPoint) -> ir.Value:

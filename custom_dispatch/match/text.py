@@ -14,8 +14,9 @@ from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.model import diagnostic
 from custom_dispatch.link.operations import has_operation, kind_of, operations_of
 from custom_dispatch.match.converted_examples import TORCH, convert_examples
-from custom_dispatch.match.example import ANY_SIZES, Example, any_sizes, normalise, read_example
+from custom_dispatch.match.example import Example, normalise, read_example
 from custom_dispatch.match.pattern import Pattern, Replaceable, wrong
+from custom_dispatch.match.sizes import ANY_SIZES, any_sizes
 from custom_dispatch.match.state import Miss
 
 _TELLING = re.compile(r"\b(?:math|iree_linalg_ext|linalg)\.(?!yield|fill|index|generic)[a-z_0-9.]+")

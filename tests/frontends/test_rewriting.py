@@ -75,6 +75,14 @@ def test_what_was_rewritten_computes_the_same() -> None:
     }
 
 
+def test_patterns_that_rewrite_each_other_come_to_an_end() -> None:
+    other = cd.torch.Pattern(row_norm, [written_out, as_one], required=False)
+    model = Calls(lambda x, weight: written_out(x, weight, 1e-5), torch.rand(48))
+    for patterns in ([NORM, other], [other, NORM]):
+        found = replaced_in_torch(model, (torch.randn(3, 48),), patterns)
+        assert [item.scalars for item in found] == [{"epsilon": 1e-5}]
+
+
 def gelu_new(x: torch.Tensor) -> torch.Tensor:
     inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))
     return 0.5 * x * (1.0 + torch.tanh(inner))
