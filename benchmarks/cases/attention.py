@@ -9,7 +9,7 @@ from typing import Any
 
 from cuda_kernels.attention.names import PREFIXES
 
-TOLERANCES = {"f16": 2e-3, "bf16": 1e-2}
+TOLERANCES = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5}
 """Of ||error|| / ||result||: weights and results are rounded to these types."""
 ODD = (
     (1, 1, 1, 1, 1),
@@ -67,12 +67,16 @@ def inputs(
     mask: str = "",
     scale: float | None = None,
     offset: int = 0,
+    value_dim: int | None = None,
 ) -> Inputs:
-    """Fresh random ones, which begin `offset` elements behind a boundary of 16 bytes."""
+    """Fresh random ones, which begin `offset` elements behind a boundary of 16 bytes.
+
+    Values are as large as queries and keys, unless `value_dim` says otherwise.
+    """
     import torch
 
     batch, heads, kv_heads, queries, keys, dim = sizes
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[kind]
 
     def normal(*shape: int) -> Any:
         flat = torch.randn(math.prod(shape) + offset, device="cuda").to(dtype)
@@ -85,7 +89,8 @@ def inputs(
         added = added.isfinite() if mask == "bool" else added
     q, k, v = (
         normal(batch, heads, queries, dim),
-        *(normal(batch, kv_heads, keys, dim) for _ in "kv"),
+        normal(batch, kv_heads, keys, dim),
+        normal(batch, kv_heads, keys, value_dim or dim),
     )
     return Inputs(q, k, v, added, dim**-0.5 if scale is None else scale, causal)
 

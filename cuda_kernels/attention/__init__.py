@@ -11,11 +11,21 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
 - `flat_attention_{dtype}_{dim}` and its masked forms have heads in the batch, [batch, rows, dim],
   as `iree_linalg_ext.attention` has it.
 
+Without a `{dim}` in the name, `attention_{dtype}`, its masked forms and `cached_attention_{dtype}`
+take heads of any size up to 256, of which values may have another than queries and keys.
+
 `rotary_{dtype}`, `rotary_by_position_{dtype}` and `write_cache_{dtype}` are what a decoder does to
 queries, keys and values first. A kernel is declared when its name is first used.
 """
 
-from cuda_kernels.attention.names import ATTENTION, BY_POSITION, CACHED, FLAT
+from cuda_kernels.attention.names import (
+    ANY_HEAD,
+    ATTENTION,
+    BY_POSITION,
+    CACHED,
+    CACHED_ANY_HEAD,
+    FLAT,
+)
 from cuda_kernels.shared.lazily import each_type, from_modules, lazily
 
 __getattr__, __dir__ = lazily(
@@ -23,7 +33,7 @@ __getattr__, __dir__ = lazily(
     from_modules(
         __name__,
         {
-            "choices": [*ATTENTION, *BY_POSITION, *CACHED],
+            "choices": [*ATTENTION, *BY_POSITION, *CACHED, *ANY_HEAD, *CACHED_ANY_HEAD],
             "flat": FLAT,
             "simt": ["declare"],
             "rotary": each_type("rotary", "rotary_apart", "rotary_by_position"),

@@ -1,5 +1,6 @@
-// Attention forward: softmax(q k^T * scale + mask) v for queries [batch, heads, queries, Dim] and keys
-// and values [batch, kv_heads, keys, Dim], for f32, f16 and bf16, in f32. Several heads share a head
+// Attention forward: softmax(q k^T * scale + mask) v for queries [batch, heads, queries, dim], keys
+// [batch, kv_heads, keys, dim] and values [batch, kv_heads, keys, value_dim], of the sizes that Head
+// takes (head_sizes.cuh), for f32, f16 and bf16, in f32. Several heads share a head
 // of keys and values where heads is a multiple of kv_heads. A causal query sees the keys up to its own
 // index. The mask may be absent (null); floats are added, bools select visible keys. A query that sees no key gets zeros.
 //
@@ -9,7 +10,7 @@
 // never leave the block.
 //
 // The tiles lie in shared memory as f32. Of the scores a thread computes 8 queries by Keys / 16 keys,
-// of the result 8 queries by Dim / 16 columns: the 16 threads of half a warp share their queries, so
+// of the result 8 queries by kValueColumns / 16 columns: the 16 threads of half a warp share their queries, so
 // that a warp reads only two addresses of queries and weights at a time. Plain multiply-adds, no tensor
 // cores: at least two of them for every four-byte access to shared memory.
 //
@@ -36,34 +37,36 @@ __device__ __forceinline__ Floats<Size> floats(const float* from) {
   return *reinterpret_cast<const Floats<Size>*>(from);
 }
 
-// Rows `first` ... `first + Rows` of an operand [rows, Dim] into shared memory, times `factor`, with
-// zeros past the end. Rows there are 16 bytes further apart, so that they begin in different banks.
-template <int Rows, int Dim, class T>
+// Rows `first` ... `first + Rows` of an operand [rows, columns] into a tile of Columns columns in shared memory, times
+// `factor`, with zeros past the end. Rows there are Stride elements apart, 16 bytes more than the widest tile, so that
+// they begin in different banks. If IsExact, the operand has as many columns as the tile.
+template <int Rows, int Columns, int Stride, bool IsExact, class T>
 __device__ __forceinline__ void load_tile(
-    float* tile, const T* __restrict__ operand, int first, int rows, float factor, bool packs) {
-  constexpr int size = kPack<T>, units = Dim / size;
+    float* tile, const T* __restrict__ operand, int columns, int first, int rows, float factor, bool packs) {
+  constexpr int size = kPack<T>, units = Columns / size;
   static_assert(Rows * units % kAttentionThreads == 0, "every thread loads as many packs");
-#pragma unroll (Dim == 128 ? 32 : 4)
+#pragma unroll (IsExact && Columns == 128 ? 32 : 4)
   for (int step = 0; step < Rows * units; step += kAttentionThreads) {
     const int unit = step + threadIdx.x, row = unit / units, column = unit % units * size;
-    const T* from = operand + static_cast<long long>(first + row) * Dim + column;
+    const T* from = operand + static_cast<long long>(first + row) * columns + column;
     float values[size];
-    if (first + row >= rows) {
+    if (first + row >= rows || (!IsExact && column >= columns)) {
       for (int i = 0; i < size; ++i) values[i] = 0.0f;
     } else if (packs) {
       load_pack(from, values);
     } else {
-      for (int i = 0; i < size; ++i) values[i] = static_cast<float>(from[i]);
+      for (int i = 0; i < size; ++i)
+        values[i] = IsExact || column + i < columns ? static_cast<float>(from[i]) : 0.0f;
     }
     for (int i = 0; i < size; i += 4) {
       const Floats<4> four = {values[i] * factor, values[i + 1] * factor, values[i + 2] * factor,
                               values[i + 3] * factor};
-      *reinterpret_cast<Floats<4>*>(tile + row * (Dim + 4) + column + i) = four;
+      *reinterpret_cast<Floats<4>*>(tile + row * Stride + column + i) = four;
     }
   }
 }
 
-template <class T, int Dim, int Keys>
+template <class T, class Head, int Keys>
 __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
                                                                   const T* __restrict__ k,
                                                                   const T* __restrict__ v,
@@ -77,11 +80,15 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
                                                                   int queries,
                                                                   int keys,
                                                                   int mask_rows,
-                                                                  bool mask_is_bool) {
-  constexpr int stride = Dim + 4, score_stride = Keys + 4;
+                                                                  bool mask_is_bool,
+                                                                  int dim,
+                                                                  int value_dim) {
+  constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
+  constexpr int stride = kColumns + 4, score_stride = Keys + 4;
   constexpr int columns = Keys / kLanes;         // keys of a thread, kLanes apart
-  constexpr int width = Dim % 64 == 0 ? 4 : 2;   // neighbouring columns of the result
-  constexpr int pieces = Dim / (kLanes * width);  // how often a thread has so many
+  constexpr int width = kValueColumns % 64 == 0 ? 4 : 2;    // neighbouring columns of the result
+  constexpr int pieces = kValueColumns / (kLanes * width);  // how often a thread has so many
+  const Head head_sizes(dim, value_dim);
   extern __shared__ float4 shared[];
   float* const query_tile = reinterpret_cast<float*>(shared);
   float* const key_tile = query_tile + kTileQueries * stride;  // and the values, after the keys
@@ -93,14 +100,15 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
-  const bool packs = aligned(q, k, v);
-  q += query_head * queries * Dim;
-  out += query_head * queries * Dim;
-  k += key_head * keys * Dim;
-  v += key_head * keys * Dim;
+  const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes);
+  q += query_head * queries * head_sizes.dim();
+  out += query_head * queries * head_sizes.value_dim();
+  k += key_head * keys * head_sizes.dim();
+  v += key_head * keys * head_sizes.value_dim();
   const long long first_mask_row = static_cast<long long>(batch) * mask_rows;
 
-  load_tile<kTileQueries, Dim>(query_tile, q, first, queries, scale, packs);
+  load_tile<kTileQueries, kColumns, stride, Head::kIsExact>(
+      query_tile, q, head_sizes.dim(), first, queries, scale, packs);
   float maxima[kRows], sums[kRows];
   Floats<width> result[kRows][pieces];
   for (int i = 0; i < kRows; ++i) {
@@ -113,12 +121,13 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   const int end = causal ? min(keys, first + kTileQueries) : keys;
   for (int start = 0; start < end; start += Keys) {
     __syncthreads();  // the tile's values were used
-    load_tile<Keys, Dim>(key_tile, k, start, keys, 1.0f, packs);
+    load_tile<Keys, kColumns, stride, Head::kIsExact>(
+        key_tile, k, head_sizes.dim(), start, keys, 1.0f, packs);
     __syncthreads();
 
     float scores[kRows][columns] = {};
-#pragma unroll (Dim == 128 ? 2 : 1)
-    for (int d = 0; d < Dim; d += 4) {
+#pragma unroll (Head::kIsExact && kColumns == 128 ? 2 : 1)
+    for (int d = 0; d < kColumns; d += 4) {
       Floats<4> key[columns];
       for (int j = 0; j < columns; ++j) key[j] = floats<4>(key_tile + (lane + j * kLanes) * stride + d);
       for (int i = 0; i < kRows; ++i) {
@@ -159,7 +168,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
     }
 
     __syncthreads();  // the keys were used
-    load_tile<Keys, Dim>(key_tile, v, start, keys, 1.0f, packs);
+    load_tile<Keys, kValueColumns, stride, Head::kIsExact>(
+        key_tile, v, head_sizes.value_dim(), start, keys, 1.0f, packs);
     __syncthreads();
 
 #pragma unroll 1
@@ -185,10 +195,12 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
       sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     if (query >= queries) continue;
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
-    T* const to = out + static_cast<long long>(query) * Dim;
+    T* const to = out + static_cast<long long>(query) * head_sizes.value_dim();
     for (int p = 0; p < pieces; ++p)
-      for (int w = 0; w < width; ++w)
-        to[(p * kLanes + lane) * width + w] = static_cast<T>(result[i][p].at[w] * factor);
+      for (int w = 0; w < width; ++w) {
+        const int column = (p * kLanes + lane) * width + w;
+        if (Head::kIsExact || column < head_sizes.value_dim()) to[column] = static_cast<T>(result[i][p].at[w] * factor);
+      }
   }
 }
 

@@ -1,7 +1,7 @@
 // Attention forward as in attention.cu, for CPUs: the implementation for the target `cpu`. There a warp is one thread whose
 // registers are vectors of 32 numbers, and shared memory is the part of its cache that a block works in; so both products
 // are those of gemm_cpu.cu, with 32 keys at a time:
-//   - Keys go to shared memory transposed, [Dim, 32], values as they are, both as f32, once for all of a block's queries.
+//   - Keys go to shared memory transposed, [dim, 32], values as they are, both as f32, once for all of a block's queries.
 //   - Each warp has 8 queries. Lanes are keys for the scores, and columns of the result for the sums of values: vectors
 //     of keys or values times numbers that all lanes share.
 //   - In between the "online" softmax, one query after the other: a maximum over the lanes, and exponentials.
@@ -19,9 +19,9 @@ constexpr int kWidth = 32, kWarps = 8, kRows = 8;  // lanes, which are keys or c
 constexpr int kQueries = kWarps * kRows;
 
 // What a block works in, as f32.
-template <int Dim>
+template <class Head>
 struct Tiles {
-  float queries[kQueries][Dim], keys[Dim][kWidth], values[kWidth][Dim];
+  float queries[kQueries][Head::kColumns], keys[Head::kColumns][kWidth], values[kWidth][Head::kValueColumns];
   float weights[kQueries][kWidth];  // scores before
   float sums[kQueries][kWidth];     // of each lane's keys
   float maxima[kQueries], rescale[kQueries];
@@ -29,8 +29,9 @@ struct Tiles {
 
 // The first `lengths` keys of the cache are valid, or all of them. With a causal mask the queries are the last of
 // these, and without `lengths` the first.
-template <class T, int Dim, bool ByPosition>
-__device__ __forceinline__ void attend(const T* __restrict__ q,
+template <class T, class Head, bool ByPosition>
+__device__ __forceinline__ void attend(const Head& head_sizes,
+                                       const T* __restrict__ q,
                                        const T* __restrict__ k,
                                        const T* __restrict__ v,
                                        const void* __restrict__ mask,
@@ -44,9 +45,10 @@ __device__ __forceinline__ void attend(const T* __restrict__ q,
                                        int mask_rows,
                                        bool mask_is_bool,
                                        const int* __restrict__ lengths) {
-  constexpr int pieces = Dim / kWidth;
+  constexpr int pieces = Head::kValueColumns / kWidth;
+  const int dim = head_sizes.dim(), value_dim = head_sizes.value_dim();
   extern __shared__ float4 shared[];
-  Tiles<Dim>& tiles = *reinterpret_cast<Tiles<Dim>*>(shared);
+  Tiles<Head>& tiles = *reinterpret_cast<Tiles<Head>*>(shared);
   const int lane = threadIdx.x % kWidth, warp = threadIdx.x / kWidth, row = warp * kRows;
   const QueryTile<kQueries> tile(queries, heads);
   const int first = tile.first, head = tile.head, batch = tile.sequence;
@@ -56,17 +58,17 @@ __device__ __forceinline__ void attend(const T* __restrict__ q,
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
-  q += (query_head * queries + first) * Dim;
-  const Placement<Dim, ByPosition> place{heads, queries};
+  q += (query_head * queries + first) * dim;
+  const Placement<Head, ByPosition> place{head_sizes, heads, queries};
   out += place.of(batch, head, first);
-  k += key_head * keys * Dim;
-  v += key_head * keys * Dim;
+  k += key_head * keys * dim;
+  v += key_head * keys * value_dim;
   const long long first_of_mask = static_cast<long long>(batch) * mask_rows * keys;
 
 #pragma unroll 1
   for (int i = row; i < last_row; ++i) {
 #pragma unroll
-    for (int d = lane; d < Dim; d += kWidth) tiles.queries[i][d] = static_cast<float>(q[i * Dim + d]) * scale;
+    for (int d = lane; d < dim; d += kWidth) tiles.queries[i][d] = static_cast<float>(q[i * dim + d]) * scale;
     tiles.sums[i][lane] = 0.0f;
     tiles.maxima[i] = -INFINITY;
   }
@@ -79,19 +81,20 @@ __device__ __forceinline__ void attend(const T* __restrict__ q,
 #pragma unroll 1
     for (int j = warp; j < kWidth; j += kWarps) {
       const bool is_there = start + j < seen;
-      const long long from = static_cast<long long>(start + j) * Dim;
+      const T* const key = k + static_cast<long long>(start + j) * dim;
+      const T* const value = v + static_cast<long long>(start + j) * value_dim;
 #pragma unroll
-      for (int d = lane; d < Dim; d += kWidth) {
-        tiles.keys[d][j] = is_there ? static_cast<float>(k[from + d]) : 0.0f;
-        tiles.values[j][d] = is_there ? static_cast<float>(v[from + d]) : 0.0f;
-      }
+      for (int d = lane; d < dim; d += kWidth) tiles.keys[d][j] = is_there ? static_cast<float>(key[d]) : 0.0f;
+#pragma unroll
+      for (int d = lane; d < Head::kValueColumns; d += kWidth)
+        tiles.values[j][d] = is_there && d < value_dim ? static_cast<float>(value[d]) : 0.0f;
     }
     __syncthreads();
     if (row >= rows) continue;
 
     float scores[kRows] = {};
 #pragma unroll 4
-    for (int d = 0; d < Dim; ++d) {
+    for (int d = 0; d < dim; ++d) {
       const float key = tiles.keys[d][lane];
 #pragma unroll
       for (int i = 0; i < kRows; ++i) add_product(scores[i], tiles.queries[row + i][d], key);
@@ -148,11 +151,11 @@ __device__ __forceinline__ void attend(const T* __restrict__ q,
     for (int distance = kWidth / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
-    for (int d = lane; d < Dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
+    for (int d = lane; d < value_dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
   }
 }
 
-template <class T, int Dim, bool ByPosition = false>
+template <class T, class Head, bool ByPosition = false>
 __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
                                                                  const T* __restrict__ k,
                                                                  const T* __restrict__ v,
@@ -166,13 +169,15 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                                                                  int queries,
                                                                  int keys,
                                                                  int mask_rows,
-                                                                 bool mask_is_bool) {
-  attend<T, Dim, ByPosition>(q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys, mask_rows, mask_is_bool,
-                             nullptr);
+                                                                 bool mask_is_bool,
+                                                                 int dim,
+                                                                 int value_dim) {
+  attend<T, Head, ByPosition>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
+                              mask_rows, mask_is_bool, nullptr);
 }
 
 // As `cached_attention` of attention_decode.cu.
-template <class T, int Dim>
+template <class T, class Head>
 __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T* __restrict__ q,
                                                                         const T* __restrict__ k,
                                                                         const T* __restrict__ v,
@@ -182,8 +187,11 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         int heads,
                                                                         int kv_heads,
                                                                         int queries,
-                                                                        int keys) {
-  attend<T, Dim, false>(q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1, false, lengths);
+                                                                        int keys,
+                                                                        int dim,
+                                                                        int value_dim) {
+  attend<T, Head, false>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
+                         false, lengths);
 }
 
 }  // namespace cuda_kernels

@@ -1,5 +1,6 @@
 // Attention of few queries with a long cache of keys and values (flash-decoding), for f16 and bf16, accumulated in f32:
-// a decoding step of a language model. Queries [batch, heads, queries, Dim], keys and values [batch, kv_heads, keys, Dim];
+// a decoding step of a language model. Queries [batch, heads, queries, dim], keys [batch, kv_heads, keys, dim], and values
+// [batch, kv_heads, keys, value_dim], of the sizes that Head takes (head_sizes.cuh);
 // the queries of all heads that share a head of keys and values (GQA), at most 16 together, are the rows of one tile.
 //
 // All the time goes into reading the keys and the values, once each. So this is split-KV: the keys of a head are divided
@@ -13,7 +14,7 @@
 // and no partial result goes through global memory. Before sm_90 there are no clusters, and one block has all keys of a
 // head.
 //
-// Memory traffic: 4 Dim bytes for each key and KV head; on top of that come the latency of the first copies and of the
+// Memory traffic: 2 (dim + value_dim) bytes for each key and KV head; on top of that come the latency of the first copies and of the
 // last step.
 
 #include "../include/attention_placement.cuh"
@@ -45,20 +46,20 @@ __device__ __forceinline__ void cluster_sync() {}
 __device__ __forceinline__ float load_dsmem(const float* place, int) { return *place; }
 #endif
 
-// A warp's partial result: weighted sums of values [16, Dim], and for each row the maximum, as a power of two, and the sum
+// A warp's partial result: weighted sums of values [16, Columns], and for each row the maximum, as a power of two, and the sum
 // of weights (the log-sum-exp in two parts).
-template <int Dim>
+template <int Columns>
 struct PartialResult {
-  float sums[kRows * Dim];
+  float sums[kRows * Columns];
   float maxima[kRows], weights[kRows];
 };
 
 // Combines one element of `Count` partial results: its sum and the sum of its weights. `read(number, place)` reads from
 // partial result `number` what is at `place` in partial result 0.
-template <int Count, int Dim, class Read>
+template <int Count, int Columns, class Read>
 __device__ __forceinline__ void combine(
-    const PartialResult<Dim>& partial, int element, Read read, float& maximum, float& sum, float& weight) {
-  const int row = element / Dim;
+    const PartialResult<Columns>& partial, int element, Read read, float& maximum, float& sum, float& weight) {
+  const int row = element / Columns;
   float maxima[Count];
   maximum = -INFINITY;
 #pragma unroll
@@ -75,8 +76,9 @@ __device__ __forceinline__ void combine(
   }
 }
 
-template <class T, int Dim, int Warps, int Stages, int Splits, bool ByPosition>
-__device__ __forceinline__ void decode(const T* __restrict__ q,
+template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition>
+__device__ __forceinline__ void decode(const Head& head_sizes,
+                                       const T* __restrict__ q,
                                        const T* __restrict__ k,
                                        const T* __restrict__ v,
                                        T* __restrict__ out,
@@ -85,32 +87,42 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
                                        int kv_heads,
                                        int queries,
                                        int cache) {
-  constexpr int kTile = kRows * Dim * 2;  // bytes of 16 keys
-  static_assert(sizeof(PartialResult<Dim>) <= Stages * 2 * kTile, "a warp's partial result reuses its stages");
+  constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
+  constexpr int kKeyTile = kTileBytes<kRows, kColumns>, kStage = kKeyTile + kTileBytes<kRows, kValueColumns>;
+  using Partial = PartialResult<kValueColumns>;
+  static_assert(sizeof(Partial) <= Stages * kStage, "a warp's partial result reuses its stages");
   extern __shared__ __align__(128) char shared[];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, split = blockIdx.x;
   const int kv_head = blockIdx.y, batch = blockIdx.z;
   const int group = heads / kv_heads, rows = group * queries;
-  const bool packs = aligned(q, k, v);
+  const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes);
   const long long first_row = (static_cast<long long>(batch) * heads + kv_head * group) * queries;
-  q += first_row * Dim;
+  q += first_row * head_sizes.dim();
   // The offset of an element of this block's rows, which are the queries of one head after another.
-  const Placement<Dim, ByPosition> place{heads, queries};
+  const Placement<Head, ByPosition> place{head_sizes, heads, queries};
   out += place.of(batch, kv_head * group, 0);
-  auto at = [&](int element) {
-    if constexpr (!ByPosition) return static_cast<long long>(element);
-    const int row = element / Dim;
-    return place.of(0, row / queries, row % queries) + element % Dim;
+  // Writes an element of a tile, whose rows may be longer than those of the result.
+  auto store = [&](int element, float value) {
+    const int row = element / kValueColumns, column = element % kValueColumns;
+    if constexpr (ByPosition) {
+      if (Head::kIsExact || column < head_sizes.value_dim())
+        out[place.of(0, row / queries, row % queries) + column] = static_cast<T>(value);
+    } else if constexpr (Head::kIsExact) {
+      out[element] = static_cast<T>(value);
+    } else if (column < head_sizes.value_dim()) {
+      out[row * head_sizes.value_dim() + column] = static_cast<T>(value);
+    }
   };
   const long long head = static_cast<long long>(batch) * kv_heads + kv_head;
-  k += head * cache * Dim;
-  v += head * cache * Dim;
+  k += head * cache * head_sizes.dim();
+  v += head * cache * head_sizes.value_dim();
 
   const unsigned query_tile = shared_address(shared);
-  char* const own = shared + kTile + warp * Stages * 2 * kTile;
-  const unsigned key_tile = shared_address(own), value_tile = key_tile + kTile;
-  static_assert(Warps >= 4, "to copy the queries");
-  if (warp < 4) copy_tile<kRows, Dim, 128>(query_tile, q, 0, rows, threadIdx.x, packs);
+  char* const own = shared + kKeyTile + warp * Stages * kStage;
+  const unsigned key_tile = shared_address(own), value_tile = key_tile + kKeyTile;
+  constexpr int kCopying = Warps < 4 ? Warps : 4;  // warps
+  if (warp < kCopying)
+    copy_tile<kRows, kColumns, 32 * kCopying, Head::kIsExact>(query_tile, q, head_sizes.dim(), 0, rows, threadIdx.x, packs);
   cp_async_commit();
 
   const int seen = scoring.seen(queries - 1);  // by the last query, which sees the most
@@ -119,8 +131,10 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   int step = split * steps_of_block + warp;
   auto load = [&](int which, int stage) {
     if (which < last) {
-      copy_tile<kRows, Dim, 32>(key_tile + stage * 2 * kTile, k, which * kRows, seen, lane, packs);
-      copy_tile<kRows, Dim, 32>(value_tile + stage * 2 * kTile, v, which * kRows, seen, lane, packs);
+      copy_tile<kRows, kColumns, 32, Head::kIsExact>(
+          key_tile + stage * kStage, k, head_sizes.dim(), which * kRows, seen, lane, packs);
+      copy_tile<kRows, kValueColumns, 32, Head::kIsExact>(
+          value_tile + stage * kStage, v, head_sizes.value_dim(), which * kRows, seen, lane, packs);
     }
     cp_async_commit();
   };
@@ -129,9 +143,9 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
 
   cp_async_wait<Stages - 1>();
   __syncthreads();
-  unsigned query[Dim / 16][4];
+  unsigned query[kColumns / 16][4];
 #pragma unroll
-  for (int d = 0; d < Dim; d += 16)
+  for (int d = 0; d < kColumns; d += 16)
     ldmatrix(query[d / 16],
                   (query_tile + tile_offset<kRows>(lane % 16, lane / 16) ^ d % 64 * 2) + d / 64 * kRows * 128);
 
@@ -141,21 +155,21 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   const int seen_by_all = scoring.seen(0);
   const float factor = scoring.factor();
   Softmax softmax;
-  float result[Dim / 2];
+  float result[kValueColumns / 2];
 #pragma unroll
-  for (int i = 0; i < Dim / 2; ++i) result[i] = 0.0f;
+  for (int i = 0; i < kValueColumns / 2; ++i) result[i] = 0.0f;
 
   int stage = 0;
   for (; step < last; step += Warps) {
     cp_async_wait<Stages - 2>();
     __syncwarp();  // the copies of all lanes have arrived, and the next stage is no longer read
     load(step + (Stages - 1) * Warps, stage == 0 ? Stages - 1 : stage - 1);
-    const unsigned keys_here = key_tile + stage * 2 * kTile + key_rows;
-    const unsigned values_here = value_tile + stage * 2 * kTile + value_rows;
+    const unsigned keys_here = key_tile + stage * kStage + key_rows;
+    const unsigned values_here = value_tile + stage * kStage + value_rows;
 
     float scores[8] = {};
 #pragma unroll
-    for (int d = 0; d < Dim; d += 16) {
+    for (int d = 0; d < kColumns; d += 16) {
       unsigned key[4];
       ldmatrix(key, (keys_here ^ d % 64 * 2) + d / 64 * kRows * 128);
       mma_block<T>(scores, query[d / 16], key[0], key[1]);
@@ -165,12 +179,12 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
     float rescale[2];
     if (softmax.online_softmax(scores, factor, rescale)) {
 #pragma unroll
-      for (int i = 0; i < Dim / 2; ++i) result[i] *= rescale[i % 4 / 2];
+      for (int i = 0; i < kValueColumns / 2; ++i) result[i] *= rescale[i % 4 / 2];
     }
     unsigned weights[4];
     pack_weights<T>(weights, scores);
 #pragma unroll
-    for (int d = 0; d < Dim; d += 16) {
+    for (int d = 0; d < kValueColumns; d += 16) {
       unsigned value[4];
       ldmatrix_transposed(value, (values_here ^ d % 64 * 2) + d / 64 * kRows * 128);
       mma_block<T>(result + d / 2, weights, value[0], value[1]);
@@ -181,7 +195,7 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
   cp_async_wait<0>();
   __syncwarp();
 
-  PartialResult<Dim>& partial = *reinterpret_cast<PartialResult<Dim>*>(own);
+  Partial& partial = *reinterpret_cast<Partial*>(own);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = lane / 4 + 8 * half;
@@ -191,31 +205,31 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
       partial.weights[row] = weight;
     }
 #pragma unroll
-    for (int i = 2 * half; i < Dim / 2; i += 4) {
-      partial.sums[row * Dim + i / 4 * 8 + lane % 4 * 2] = result[i];
-      partial.sums[row * Dim + i / 4 * 8 + lane % 4 * 2 + 1] = result[i + 1];
+    for (int i = 2 * half; i < kValueColumns / 2; i += 4) {
+      partial.sums[row * kValueColumns + i / 4 * 8 + lane % 4 * 2] = result[i];
+      partial.sums[row * kValueColumns + i / 4 * 8 + lane % 4 * 2 + 1] = result[i + 1];
     }
   }
   __syncthreads();
 
-  PartialResult<Dim>& first = *reinterpret_cast<PartialResult<Dim>*>(shared + kTile);
+  Partial& first = *reinterpret_cast<Partial*>(shared + kKeyTile);
   __shared__ float maxima[kRows], totals[kRows];  // of the block
   float maximum, sum, weight;
   auto of_warp = [](int number, const float* place) {
-    return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(place) + number * Stages * 2 * kTile);
+    return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(place) + number * Stages * kStage);
   };
   if constexpr (Splits == 1) {
-    for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
+    for (int element = threadIdx.x; element < rows * kValueColumns; element += 32 * Warps) {
       combine<Warps>(first, element, of_warp, maximum, sum, weight);
-      out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
+      store(element, weight == 0.0f ? 0.0f : sum / weight);
     }
   } else {
-    for (int element = threadIdx.x; element < rows * Dim; element += 32 * Warps) {
+    for (int element = threadIdx.x; element < rows * kValueColumns; element += 32 * Warps) {
       combine<Warps>(first, element, of_warp, maximum, sum, weight);
       first.sums[element] = sum;  // no other thread reads this element
-      if (element % Dim == 0) {
-        maxima[element / Dim] = maximum;
-        totals[element / Dim] = weight;
+      if (element % kValueColumns == 0) {
+        maxima[element / kValueColumns] = maximum;
+        totals[element / kValueColumns] = weight;
       }
     }
     __syncthreads();
@@ -225,16 +239,16 @@ __device__ __forceinline__ void decode(const T* __restrict__ q,
     }
     cluster_sync();
     auto of_split = [](int number, const float* place) { return load_dsmem(place, number); };
-    for (int element = split * 32 * Warps + threadIdx.x; element < rows * Dim; element += Splits * 32 * Warps) {
+    for (int element = split * 32 * Warps + threadIdx.x; element < rows * kValueColumns; element += Splits * 32 * Warps) {
       combine<Splits>(first, element, of_split, maximum, sum, weight);
-      out[at(element)] = static_cast<T>(weight == 0.0f ? 0.0f : sum / weight);
+      store(element, weight == 0.0f ? 0.0f : sum / weight);
     }
     cluster_sync();  // a block must not exit while others read its shared memory
   }
 }
 
 // The operands and the rules of `attention_sm80.cu`.
-template <class T, int Dim, int Warps, int Stages, int Splits, bool ByPosition = false>
+template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition = false>
 __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
     attention_decode(const T* __restrict__ q,
                      const T* __restrict__ k,
@@ -249,14 +263,17 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int queries,
                      int keys,
                      int mask_rows,
-                     bool mask_is_bool) {
+                     bool mask_is_bool,
+                     int dim,
+                     int value_dim) {
   const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, static_cast<int>(blockIdx.z), scale};
-  decode<T, Dim, Warps, Stages, Splits, ByPosition>(q, k, v, out, scoring, heads, kv_heads, queries, keys);
+  decode<T, Head, Warps, Stages, Splits, ByPosition>(
+      Head(dim, value_dim), q, k, v, out, scoring, heads, kv_heads, queries, keys);
 }
 
 // With a KV cache that has `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
 // before `length - queries + 1 + i`.
-template <class T, int Dim, int Warps, int Stages, int Splits>
+template <class T, class Head, int Warps, int Stages, int Splits>
 __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
     cached_attention(const T* __restrict__ q,
                      const T* __restrict__ k,
@@ -267,10 +284,13 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int heads,
                      int kv_heads,
                      int queries,
-                     int cache) {
+                     int cache,
+                     int dim,
+                     int value_dim) {
   const int length = max(0, min(lengths[blockIdx.z], cache));
   const Scoring<T> scoring{nullptr, false, true, 0, length, static_cast<int>(blockIdx.z), scale, length - queries};
-  decode<T, Dim, Warps, Stages, Splits, false>(q, k, v, out, scoring, heads, kv_heads, queries, cache);
+  decode<T, Head, Warps, Stages, Splits, false>(
+      Head(dim, value_dim), q, k, v, out, scoring, heads, kv_heads, queries, cache);
 }
 
 }  // namespace cuda_kernels

@@ -1,5 +1,6 @@
 // Attention forward on tensor cores (sm_80 and later): softmax(q k^T * scale + mask) v for queries
-// [batch, heads, queries, Dim] and keys and values [batch, kv_heads, keys, Dim], of f16 or bf16, Dim 64 or 128.
+// [batch, heads, queries, dim], keys [batch, kv_heads, keys, dim] and values [batch, kv_heads, keys, value_dim], of f16 or
+// bf16. Head says which dims: one of 64 or 128, or any up to 256, padded with zeros in shared memory (head_sizes.cuh).
 // Several heads share a head of keys and values where heads is a multiple of kv_heads. A causal query sees the
 // keys up to its own index. The mask may be absent (null); floats are added, bools select visible keys. A query
 // that sees no key gets zeros.
@@ -13,14 +14,14 @@
 //
 // Memory traffic: each query is read and each result written once. Every block reads the keys and values of its
 // head; blocks of one head run side by side, so that all but the first find them in the L2 cache. Per tile of
-// 64 keys and 128 queries of Dim 128 that is 32 KB for 4.2 million multiply-adds: 128 per byte.
+// 64 keys and 128 queries of 128 columns that is 32 KB for 4.2 million multiply-adds: 128 per byte.
 //
 // The pipeline, with one tile of keys and one of values in shared memory, copied asynchronously (cp.async):
 //
 //   copies    keys 0 | values 0          | keys 1            | values 1          | keys 2 ...
 //   warps            | scores 0: q keys  | softmax, values 0 | scores 1          | softmax, values 1 ...
 //
-// Each copy overlaps half a tile's work, and two blocks fit on a multiprocessor (64 KB each at Dim 128), which hide each
+// Each copy overlaps half a tile's work, and two blocks fit on a multiprocessor (64 KB each at 128 columns), which hide each
 // other's latency.
 
 #include "../include/attention_placement.cuh"
@@ -28,7 +29,7 @@
 
 namespace cuda_kernels {
 
-template <class T, int Dim, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false>
+template <class T, class Head, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false>
 __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
                                                                 const T* __restrict__ k,
                                                                 const T* __restrict__ v,
@@ -42,13 +43,17 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
                                                                 int queries,
                                                                 int keys,
                                                                 int mask_rows,
-                                                                bool mask_is_bool) {
+                                                                bool mask_is_bool,
+                                                                int dim,
+                                                                int value_dim) {
   constexpr int kThreads = 32 * Warps, kQueries = 16 * Parts * Warps;
-  constexpr bool kHoldsQueries = Parts * Dim <= 128;  // in registers, else they are read from shared memory again
+  constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
+  constexpr bool kHoldsQueries = Parts * kColumns <= 128;  // in registers, else they are read from shared memory again
+  const Head head_sizes(dim, value_dim);
   extern __shared__ __align__(128) char shared[];
   const unsigned query_tile = shared_address(shared);
-  const unsigned key_tile = query_tile + kQueries * Dim * 2;
-  const unsigned value_tile = key_tile + Keys * Dim * 2;
+  const unsigned key_tile = query_tile + kTileBytes<kQueries, kColumns>;
+  const unsigned value_tile = key_tile + kTileBytes<Keys, kColumns>;
 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
   const QueryTile<kQueries> tile(queries, heads);
@@ -56,12 +61,16 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const long long query_head = static_cast<long long>(batch) * heads + head;
   const long long key_head =
       static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
-  const bool packs = aligned(q, k, v), stores_packs = aligned(out);
-  q += query_head * queries * Dim;
-  const Placement<Dim, ByPosition> place{heads, queries};
+  bool packs = aligned(q, k, v), stores_packs = aligned(out);
+  if constexpr (!Head::kIsExact) {
+    packs &= are_packs<T>(head_sizes);
+    stores_packs &= head_sizes.value_dim() % 2 == 0;
+  }
+  q += query_head * queries * head_sizes.dim();
+  const Placement<Head, ByPosition> place{head_sizes, heads, queries};
   out += place.of(batch, head, 0);
-  k += key_head * keys * Dim;
-  v += key_head * keys * Dim;
+  k += key_head * keys * head_sizes.dim();
+  v += key_head * keys * head_sizes.value_dim();
   const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, batch, scale};
   const float factor = scoring.factor();
 
@@ -71,16 +80,16 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const unsigned key_rows = key_tile + tile_offset<Keys>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
   const unsigned value_rows = value_tile + tile_offset<Keys>(lane % 16, lane / 16);
 
-  float result[Parts][Dim / 2], scores[Parts][Keys / 2];
-  unsigned held[kHoldsQueries ? Parts : 1][kHoldsQueries ? Dim / 16 : 1][4];
+  float result[Parts][kValueColumns / 2], scores[Parts][Keys / 2];
+  unsigned held[kHoldsQueries ? Parts : 1][kHoldsQueries ? kColumns / 16 : 1][4];
   Softmax softmax[Parts];
 #pragma unroll
   for (int p = 0; p < Parts; ++p)
 #pragma unroll
-    for (int i = 0; i < Dim / 2; ++i) result[p][i] = 0.0f;
+    for (int i = 0; i < kValueColumns / 2; ++i) result[p][i] = 0.0f;
 
   const int end = causal ? min(keys, first + kQueries) : keys;
-  copy_tile<kQueries, Dim, kThreads>(query_tile, q, first, queries, threadIdx.x, packs);
+  copy_tile<kQueries, kColumns, kThreads, Head::kIsExact>(query_tile, q, head_sizes.dim(), first, queries, threadIdx.x, packs);
   if constexpr (kHoldsQueries) {
     cp_async_commit();
     cp_async_wait<0>();
@@ -88,17 +97,19 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
     for (int p = 0; p < Parts; ++p)
 #pragma unroll
-      for (int d = 0; d < Dim; d += 16)
+      for (int d = 0; d < kColumns; d += 16)
         ldmatrix(held[p][d / 16], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
   }
-  copy_tile<Keys, Dim, kThreads>(key_tile, k, 0, keys, threadIdx.x, packs);
+  copy_tile<Keys, kColumns, kThreads, Head::kIsExact>(
+      key_tile, k, head_sizes.dim(), 0, keys, threadIdx.x, packs);
   cp_async_commit();
 
 #pragma unroll 1
   for (int start = 0; start < end; start += Keys) {
     cp_async_wait<0>();
     __syncthreads();  // the keys have arrived, and the last values were used
-    copy_tile<Keys, Dim, kThreads>(value_tile, v, start, keys, threadIdx.x, packs);
+    copy_tile<Keys, kValueColumns, kThreads, Head::kIsExact>(value_tile, v, head_sizes.value_dim(), start, keys,
+                                                             threadIdx.x, packs);
     cp_async_commit();
 
 #pragma unroll
@@ -106,7 +117,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
       for (int i = 0; i < Keys / 2; ++i) scores[p][i] = 0.0f;
 #pragma unroll
-    for (int d = 0; d < Dim; d += 16) {
+    for (int d = 0; d < kColumns; d += 16) {
       unsigned query[Parts][4];
 #pragma unroll
       for (int p = 0; p < Parts; ++p) {
@@ -131,7 +142,9 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 
     cp_async_wait<0>();
     __syncthreads();  // the values have arrived, and the keys were used
-    if (start + Keys < end) copy_tile<Keys, Dim, kThreads>(key_tile, k, start + Keys, keys, threadIdx.x, packs);
+    if (start + Keys < end)
+      copy_tile<Keys, kColumns, kThreads, Head::kIsExact>(
+          key_tile, k, head_sizes.dim(), start + Keys, keys, threadIdx.x, packs);
     cp_async_commit();
 
 #pragma unroll
@@ -142,7 +155,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
       float rescale[2];
       if (softmax[p].online_softmax(scores[p], factor, rescale)) {
 #pragma unroll
-        for (int i = 0; i < Dim / 2; ++i) result[p][i] *= rescale[i % 4 / 2];
+        for (int i = 0; i < kValueColumns / 2; ++i) result[p][i] *= rescale[i % 4 / 2];
       }
     }
 #pragma unroll
@@ -151,7 +164,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
       for (int p = 0; p < Parts; ++p) pack_weights<T>(weights[p], scores[p] + n / 2);
 #pragma unroll
-      for (int d = 0; d < Dim; d += 16) {
+      for (int d = 0; d < kValueColumns; d += 16) {
         unsigned value[4];
         ldmatrix_transposed(value, (value_rows ^ d % 64 * 2) + d / 64 * Keys * 128 + n * 128);
 #pragma unroll
@@ -167,7 +180,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
   for (int p = 0; p < Parts; ++p) {
     const int query = first + warp_row + p * 16 + lane / 4;
-    store_result(out, result[p], softmax[p], query, queries, place.step(), lane, stores_packs);
+    store_result(head_sizes, out, result[p], softmax[p], query, queries, place.step(), lane, stores_packs);
   }
 }
 

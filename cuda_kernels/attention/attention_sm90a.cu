@@ -4,7 +4,8 @@
 // each of its consumer warpgroups and goes over the keys tile by tile. Its first warpgroup is the producer: it issues TMA
 // loads, and deallocates most of its registers for the consumers. A consumer keeps scores, weights and output in
 // registers: the accumulators of Q K^T, rounded, are operand A of the second product (wgmma RS). For heads of 128 it
-// keeps the queries in registers too; heads of 64 have three consumers instead of two, which leaves no room for that.
+// keeps the queries in registers too; heads of 64 have three consumers instead of two, and larger heads more accumulators,
+// which leaves no room for that.
 //
 // Memory traffic: each query is read and each result written once; keys and values are read once for every kQueries
 // queries, mostly from the L2 cache.
@@ -61,47 +62,54 @@ struct TileScheduler {
 };
 
 // Shared memory: tiles, in boxes of 64 columns with the 128-byte swizzle, and their barriers.
-template <int Dim, int Keys, int Queries, int Stages>
+template <class Head, int Keys, int Queries, int Stages>
 struct SharedStorage {
-  char queries[Queries * Dim * 2];
-  char keys[Stages][Keys * Dim * 2], values[Stages][Keys * Dim * 2];
+  char queries[kTileBytes<Queries, Head::kColumns>];
+  char keys[Stages][kTileBytes<Keys, Head::kColumns>], values[Stages][kTileBytes<Keys, Head::kValueColumns>];
   TensorMap staging[3];
   const TensorMap* maps[3];  // of queries, keys and values
   Barrier queries_full, queries_empty;
   Barrier keys_full[Stages], keys_empty[Stages], values_full[Stages], values_empty[Stages];
 };
 
-// TMA loads of tiles by one thread. Operands are numbered: queries, keys, values.
-template <int Dim>
+// TMA loads of tiles by one thread, with zeros in the columns that the operand does not have. Operands are numbered:
+// queries, keys, values.
 struct TmaLoads {
   const TensorMap* const* maps;
 
-  template <int Rows, int BoxRows>
+  template <int Rows, int Columns, int BoxRows>
   __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int head) const {
-    arrive_and_expect(full, Rows * Dim * 2);
+    arrive_and_expect(full, kTileBytes<Rows, Columns>);
 #pragma unroll
-    for (int d = 0; d < Dim; d += 64)
+    for (int d = 0; d < Columns; d += 64)
 #pragma unroll
       for (int row = 0; row < Rows; row += BoxRows)
         tma_load(tile + d * (Rows * 2) + row * 128, maps[operand], full, d, first + row, head);
   }
 };
 
-// The same by all threads of the producer warpgroup, for operands at addresses that TMA does not take.
-template <class T, int Dim>
+// The same by all threads of the producer warpgroup, for operands at addresses, or with rows, that TMA does not take.
+template <class T, class Head>
 struct ElementLoads {
   const T *q, *k, *v;
   int queries, keys;
+  Head head_sizes;
 
-  template <int Rows, int BoxRows>
+  template <int Rows, int Columns, int BoxRows>
   __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int head) const {
-    const int rows = operand == 0 ? queries : keys;
-    const T* const from = (operand == 0 ? q : operand == 1 ? k : v) + (static_cast<long long>(head) * rows + first) * Dim;
+    const int rows = operand == 0 ? queries : keys, columns = operand == 2 ? head_sizes.value_dim() : head_sizes.dim();
+    const T* const from =
+        (operand == 0 ? q : operand == 1 ? k : v) + (static_cast<long long>(head) * rows + first) * columns;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < Rows * Dim; i += 128) {
-      const int row = i / Dim, unit = i % Dim / 8;
+    for (int i = threadIdx.x; i < Rows * Columns; i += 128) {
+      const int row = i / Columns, unit = i % Columns / 8;
       T* const to = reinterpret_cast<T*>(tile + tile_offset<Rows>(row, unit));
-      to[i % 8] = first + row < rows ? from[i] : static_cast<T>(0.0f);
+      if constexpr (Head::kIsExact) {
+        to[i % 8] = first + row < rows ? from[i] : static_cast<T>(0.0f);
+      } else {
+        const int column = i % Columns;
+        to[i % 8] = first + row < rows && column < columns ? from[row * columns + column] : static_cast<T>(0.0f);
+      }
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     arrive(full);
@@ -109,9 +117,9 @@ struct ElementLoads {
 };
 
 // The producer: loads the tiles of queries, keys and values in the order in which they are used.
-template <int Dim, int Keys, int Queries, int Stages, class Loads>
+template <class Head, int Keys, int Queries, int Stages, class Loads>
 __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler,
-                                        SharedStorage<Dim, Keys, Queries, Stages>& pipeline,
+                                        SharedStorage<Head, Keys, Queries, Stages>& pipeline,
                                         const Loads& loads,
                                         int heads,
                                         int kv_heads,
@@ -127,25 +135,25 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
     const int kv_head = work.sequence * kv_heads + work.head * kv_heads / heads;
     auto load_keys = [&](int start) {
       wait(pipeline.keys_empty + key_state.stage, key_state.phase ^ 1);
-      loads.template load<Keys, Keys>(
+      loads.template load<Keys, Head::kColumns, Keys>(
           pipeline.keys[key_state.stage], pipeline.keys_full + key_state.stage, 1, start, kv_head);
       key_state.advance();
     };
     wait(&pipeline.queries_empty, phase ^ 1);
     phase ^= 1;
-    loads.template load<Queries, 64>(pipeline.queries, &pipeline.queries_full, 0, work.first, head);
+    loads.template load<Queries, Head::kColumns, 64>(pipeline.queries, &pipeline.queries_full, 0, work.first, head);
     load_keys(0);
     for (int start = 0; start < end; start += Keys) {
       if (start + Keys < end) load_keys(start + Keys);
       wait(pipeline.values_empty + value_state.stage, value_state.phase ^ 1);
-      loads.template load<Keys, Keys>(
+      loads.template load<Keys, Head::kValueColumns, Keys>(
           pipeline.values[value_state.stage], pipeline.values_full + value_state.stage, 2, start, kv_head);
       value_state.advance();
     }
   }
 }
 
-template <class T, int Dim, int Keys, int Consumers, int Stages, bool ByPosition = false>
+template <class T, class Head, int Keys, int Consumers, int Stages, bool ByPosition = false>
 __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(const T* __restrict__ q,
                                                                             const T* __restrict__ k,
                                                                             const T* __restrict__ v,
@@ -159,18 +167,22 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                                                                             int queries,
                                                                             int keys,
                                                                             int mask_rows,
-                                                                            bool mask_is_bool) {
-  constexpr int kQueries = 64 * Consumers;
-  constexpr bool kHoldsQueries = Dim == 128;
+                                                                            bool mask_is_bool,
+                                                                            int dim,
+                                                                            int value_dim) {
+  constexpr int kQueries = 64 * Consumers, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
+  constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96;
+  const Head head_sizes(dim, value_dim);
   // 65536 registers for all threads.
   static_assert(Consumers == 2 || Consumers == 3, "the register counts are for 2 or 3");
   constexpr int kProducerRegisters = Consumers == 2 ? 40 : 32, kConsumerRegisters = Consumers == 2 ? 232 : 160;
 
   extern __shared__ __align__(1024) char shared[];
-  using Storage = SharedStorage<Dim, Keys, kQueries, Stages>;
+  using Storage = SharedStorage<Head, Keys, kQueries, Stages>;
   Storage& pipeline = *reinterpret_cast<Storage*>(shared);
 
-  const bool uses_tma = aligned(q, k, v);  // else the producer warpgroup loads element by element
+  // Else the producer warpgroup loads element by element.
+  const bool uses_tma = aligned(q, k, v) & are_packs<T>(head_sizes);
   if (threadIdx.x == 0) {
     const int producers = uses_tma ? 1 : 128, consumers = 4 * Consumers;  // a thread, all; warps
     initialise(&pipeline.queries_full, producers);
@@ -197,7 +209,9 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       if (warp < 3) {
         const T* const operand = warp == 0 ? q : warp == 1 ? k : v;
         const int rows = max(1, warp == 0 ? queries : keys), all_heads = (warp == 0 ? heads : kv_heads) * batches;
-        own_map = make_tensor_map<T>(pipeline.staging + warp, {operand, Dim, rows, all_heads, warp == 0 ? 64 : Keys});
+        const int columns = warp == 2 ? head_sizes.value_dim() : head_sizes.dim();
+        own_map =
+            make_tensor_map<T>(pipeline.staging + warp, {operand, columns, rows, all_heads, warp == 0 ? 64 : Keys});
         if (threadIdx.x % 32 == 0) pipeline.maps[warp] = own_map;
       }
       asm volatile("bar.sync 1, 128;" ::: "memory");
@@ -205,14 +219,15 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         for (int i = 0; i < 3; ++i) acquire_tensor_map(pipeline.maps[i]);
     }
     if (!uses_tma) {
-      producer(scheduler, pipeline, ElementLoads<T, Dim>{q, k, v, queries, keys}, heads, kv_heads, keys);
+      const ElementLoads<T, Head> loads{q, k, v, queries, keys, head_sizes};
+      producer(scheduler, pipeline, loads, heads, kv_heads, keys);
     } else if (threadIdx.x == 0) {
-      producer(scheduler, pipeline, TmaLoads<Dim>{pipeline.maps}, heads, kv_heads, keys);
+      producer(scheduler, pipeline, TmaLoads{pipeline.maps}, heads, kv_heads, keys);
     }
   } else {
     allocate_registers<kConsumerRegisters>();
     const int consumer = warpgroup - 1, lane = threadIdx.x % 32, warp_row = consumer * 64 + threadIdx.x / 32 % 4 * 16;
-    const bool packs = aligned(out);
+    const bool packs = aligned(out) & (head_sizes.value_dim() % 2 == 0);
     PipelineState<Stages> key_state, value_state;
     unsigned phase = 0;
     auto release = [&](Barrier* barrier) {
@@ -226,16 +241,16 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, work.sequence, scale};
       const float factor = scoring.factor();
       Softmax softmax;
-      float result[Dim / 2], scores[Keys / 2], rescale[2];
-      unsigned weights[Keys / 16][4], held[kHoldsQueries ? Dim / 16 : 1][4];
+      float result[kValueColumns / 2], scores[Keys / 2], rescale[2];
+      unsigned weights[Keys / 16][4], held[kHoldsQueries ? kColumns / 16 : 1][4];
 #pragma unroll
-      for (int i = 0; i < Dim / 2; ++i) result[i] = 0.0f;
+      for (int i = 0; i < kValueColumns / 2; ++i) result[i] = 0.0f;
 
       auto gemm_qk = [&]() {
         const unsigned long long tile = descriptor_k_major(pipeline.keys[key_state.stage]);
         const unsigned long long own = descriptor_k_major(pipeline.queries + consumer * 64 * 128);
 #pragma unroll
-        for (int d = 0; d < Dim; d += 16) {
+        for (int d = 0; d < kColumns; d += 16) {
           const unsigned long long columns = tile + ((d / 64 * (Keys * 128) + d % 64 * 2) >> 4);
           if constexpr (kHoldsQueries) {
             wgmma_from_registers<T, Keys, 0>(scores, held[d / 16], columns, d > 0);
@@ -249,7 +264,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         const unsigned long long tile = descriptor_mn_major(pipeline.values[value_state.stage], Keys * 128);
 #pragma unroll
         for (int n = 0; n < Keys; n += 16)
-          wgmma_from_registers<T, Dim, 1>(result, weights[n / 16], tile + (n * 128 >> 4), 1);
+          wgmma_from_registers<T, kValueColumns, 1>(result, weights[n / 16], tile + (n * 128 >> 4), 1);
         warpgroup_commit();
       };
       // Releases the keys of the tile at `start`, and turns its scores into weights.
@@ -276,7 +291,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         if constexpr (kHoldsQueries) {
           const unsigned rows = shared_address(pipeline.queries) + tile_offset<kQueries>(warp_row + lane % 16, lane / 16);
 #pragma unroll
-          for (int d = 0; d < Dim; d += 16)
+          for (int d = 0; d < kColumns; d += 16)
             ldmatrix(held[d / 16], (rows ^ d % 64 * 2) + d / 64 * kQueries * 128);
           release(&pipeline.queries_empty);
         }
@@ -302,7 +317,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
           value_state = next;
           if (grows) {
 #pragma unroll
-            for (int i = 0; i < Dim / 2; ++i) result[i] *= rescale[i % 4 / 2];
+            for (int i = 0; i < kValueColumns / 2; ++i) result[i] *= rescale[i % 4 / 2];
           }
           pack();
         }
@@ -313,9 +328,9 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         release(pipeline.values_empty + value_state.stage);
         value_state.advance();
       }
-      const Placement<Dim, ByPosition> place{heads, queries};
+      const Placement<Head, ByPosition> place{head_sizes, heads, queries};
       T* const own = out + place.of(work.sequence, work.head, 0);
-      store_result(own, result, softmax, query, queries, place.step(), lane, packs);
+      store_result(head_sizes, own, result, softmax, query, queries, place.step(), lane, packs);
     }
   }
   __syncthreads();  // the consumers are done, and so are all loads

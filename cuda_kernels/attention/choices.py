@@ -1,22 +1,26 @@
 """Which attention kernel a call gets: few queries or many, with tensor cores or without.
 
-Heads of 64 and 128 of 16 bits take tensor cores (`prefill.py`, `decode.py`); those of f32 and of 32
-take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU
+Heads of 16 bits take tensor cores (`prefill.py`, `decode.py`), but for those of 32 that say so; these
+and heads of f32 take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU
 by itself too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 
 import custom_dispatch as cd
 from cuda_kernels.attention.decode import SPLITS, SPLITS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.names import (
+    ANY_HEAD,
     ATTENTION,
     BY_POSITION,
     CACHED,
+    CACHED_ANY_HEAD,
     ON_TENSOR_CORES,
+    PREFIXES,
     kernel_name,
 )
 from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, Prefill, prefill
@@ -39,7 +43,7 @@ def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = Fals
     ]
     is_own = (dtype, mask, by_position) == ("bf16", "keys", False)
     return cd.Choice(
-        kernel_name("", dtype, dim, mask, by_position),
+        kernel_name("", dtype, str(dim), mask, by_position),
         [*decoding, *others],
         tuning=f"attention_{dim}.tuning.json" if is_own else choose("bf16", dim),
         rules=_rules(decoding),
@@ -57,10 +61,43 @@ def choose_cached(dtype: str, dim: int) -> cd.Choice:
     )
 
 
+def choose_any_head(dtype: str, mask: str) -> cd.Choice:
+    """The kernels for heads of any sizes up to 256, for smaller ones first.
+
+    Their rules are those of heads of 64 and 128.
+    """
+    name = f"{PREFIXES[mask]}attention_{dtype}"
+    if dtype == "f32":
+        return cd.Choice(name, [declare(dtype, head, mask) for head in UP_TO])
+
+    def few(head: UpTo) -> list[cd.Kernel]:
+        return [decode(dtype, head, mask, form) for form in SPLITS]
+
+    decoding = {head: few(head) for head in UP_TO}
+    return cd.Choice(
+        name,
+        [each for head in UP_TO for each in (*decoding[head], prefill(dtype, head, mask))],
+        rules=_rules_of(decoding.values()),
+    )
+
+
+def choose_cached_any_head(dtype: str) -> cd.Choice:
+    """The same for few queries and a partly filled KV cache."""
+    decoding = [[decode_cache(dtype, head, form) for form in SPLITS] for head in UP_TO]
+    return cd.Choice(
+        f"cached_attention_{dtype}",
+        [kernel for kernels in decoding for kernel in kernels],
+        rules=_rules_of(decoding),
+    )
+
+
+def _rules_of(groups: Iterable[Sequence[cd.Kernel]]) -> dict[str, list[Condition]]:
+    return {name: rule for kernels in groups for name, rule in _rules(kernels).items()}
+
+
 def _rules(kernels: Sequence[cd.Kernel]) -> dict[str, list[Condition]]:
     """The rules of the kernels for few queries, by their names."""
-    forms = (*SPLITS, *SPLITS_OF_TABLES)
-    pairs = zip(kernels, forms, strict=True)
+    pairs = zip(kernels, (*SPLITS, *SPLITS_OF_TABLES), strict=False)  # tables may lack
     return {kernel.name: form.rule for kernel, form in pairs if form.rule}
 
 
@@ -72,6 +109,8 @@ _TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
     **{name: partial(_attention, *form) for name, form in ATTENTION.items()},
     **{name: partial(choose, *form, by_position=True) for name, form in BY_POSITION.items()},
     **{name: partial(choose_cached, *form) for name, form in CACHED.items()},
+    **{name: partial(choose_any_head, *form) for name, form in ANY_HEAD.items()},
+    **{name: partial(choose_cached_any_head, dtype) for name, dtype in CACHED_ANY_HEAD.items()},
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

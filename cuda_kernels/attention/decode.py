@@ -1,6 +1,6 @@
 """Attention of few queries on tensor cores: the declarations for `attention_decode.cu`.
 
-For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `prefill.py`. A
+For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between these and `prefill.py`. A
 name says the warps, the stages of each and the blocks of a cluster that split the keys, on sm_90,
 and then the warps and stages on GPUs from sm_80 on:
 `decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`.
@@ -11,6 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import custom_dispatch as cd
+from cuda_kernels.attention.head_sizes import (
+    Head,
+    UpTo,
+    name_of,
+    requirements,
+    sizes_of,
+    template_of,
+    whole_columns_of,
+)
 from cuda_kernels.attention.names import kernel_name
 from cuda_kernels.attention.signature import (
     attend,
@@ -19,6 +28,7 @@ from cuda_kernels.attention.signature import (
     batch,
     cached_on_cpu,
     flops,
+    head_scalars,
     heads,
     keys,
     kv_heads,
@@ -43,18 +53,29 @@ class SplitKV:
     cluster: int = 1
     """Blocks that split a head."""
 
-    def shared_bytes(self, dim: int) -> int:
+    def shared_bytes(self, head: Head) -> int:
         """A tile of queries, and of each warp the stages, of 16 keys and 16 values."""
-        return 32 * dim * (1 + 2 * self.warps * self.stages)
+        columns, value_columns = whole_columns_of(head)
+        return 32 * (columns + self.warps * self.stages * (columns + value_columns))
 
-    def entry(self, name: str, dtype: str, dim: int, by_position: bool = False) -> str:
+    def entry(self, name: str, dtype: str, head: Head, by_position: bool = False) -> str:
         """The instance of a template."""
-        numbers = f"{dim}, {self.warps}, {self.stages}, {self.cluster}{placed(by_position)}"
+        numbers = f"{template_of(head)}, {self.warps}, {self.stages}, {self.cluster}{placed(by_position)}"
         return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {numbers}>"
 
 
 WITHOUT_CLUSTERS = SplitKV(4, 2)
 """On GPUs without clusters; it fits into the shared memory of all of them."""
+WARPS_AND_STAGES_UP_TO = {
+    UpTo(64, 64): ((8, 6), (4, 2)),
+    UpTo(96, 96): ((8, 3), (4, 2)),
+    UpTo(128, 128): ((8, 3), (4, 2)),
+    UpTo(192, 128): ((4, 4), (4, 2)),
+    UpTo(192, 192): ((4, 4), (2, 3)),
+    UpTo(256, 256): ((4, 3), (2, 2)),
+}
+"""For heads up to these sizes: the warps and stages on GPUs with clusters, and without, where they
+fit into the 99 KiB of sm_86."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +96,24 @@ class Decode:
     """The same for heads of 64 on a GPU without clusters; for heads of 128 no other fits into the
     99 KiB that a block of sm_86 and sm_89 can have."""
 
-    def name(self, dim: int) -> str:
+    def name(self, head: Head) -> str:
         """The end of the kernel's name, for a size of heads."""
-        form, without = self.split(dim), self.split_without(dim)
+        form, without = self.split(head), self.split_without(head)
         return (
             f"w{form.warps}_s{form.stages}_c{form.cluster}_sm80_w{without.warps}_s{without.stages}"
         )
 
-    def split(self, dim: int) -> SplitKV:
+    def split(self, head: Head) -> SplitKV:
         """How it splits keys."""
-        return SplitKV(self.warps, self.depth * 128 // dim, self.cluster)
+        if isinstance(head, UpTo):
+            return SplitKV(*WARPS_AND_STAGES_UP_TO[head][0], self.cluster)
+        return SplitKV(self.warps, self.depth * 128 // head, self.cluster)
 
-    def split_without(self, dim: int) -> SplitKV:
+    def split_without(self, head: Head) -> SplitKV:
         """How it splits keys on a GPU without clusters."""
-        return self.without if dim == 64 else WITHOUT_CLUSTERS
+        if isinstance(head, UpTo):
+            return SplitKV(*WARPS_AND_STAGES_UP_TO[head][1])
+        return self.without if head == 64 else WITHOUT_CLUSTERS
 
     @property
     def rule(self) -> list[Condition]:
@@ -107,72 +132,75 @@ SPLITS_OF_TABLES = (
 
 
 def _on_clusters(
-    name: str, dtype: str, dim: int, form: Decode, by_position: bool = False
+    name: str, dtype: str, head: Head, form: Decode, by_position: bool = False
 ) -> dict[str, cd.Implementation]:
-    split = form.split(dim)
+    split = form.split(head)
     found = cd.Implementation(
-        entry=split.entry(name, dtype, dim, by_position),
+        entry=split.entry(name, dtype, head, by_position),
         block=32 * split.warps,
         grid=(split.cluster, kv_heads, batch),
-        dynamic_shared_memory=split.shared_bytes(dim),
+        dynamic_shared_memory=split.shared_bytes(head),
         cluster=split.cluster,
     )
     return {"cuda:sm_90": found, "cuda:sm_90a": found}
 
 
-def _few_rows() -> list[Condition]:
-    return [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
+def _few_rows(head: Head) -> list[Condition]:
+    few = [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
+    return [*few, *requirements(head)]
 
 
 def decode(
-    dtype: str, dim: int, mask: str, form: Decode, *, by_position: bool = False
+    dtype: str, head: Head, mask: str, form: Decode, *, by_position: bool = False
 ) -> cd.Kernel:
     """The kernel for few queries and many keys."""
-    on_clusters = _on_clusters("attention_decode", dtype, dim, form, by_position)
-    split = form.split_without(dim)
+    on_clusters = _on_clusters("attention_decode", dtype, head, form, by_position)
+    split = form.split_without(head)
     return cd.Kernel(
-        kernel_name("decode_", dtype, dim, mask, by_position, form.name(dim)),
+        kernel_name("decode_", dtype, name_of(head), mask, by_position, form.name(head)),
         source="attention_decode.cu",
-        entry=split.entry("attention_decode", dtype, dim, by_position),
-        operands=operands(dtype, dim, mask, by_position),
+        entry=split.entry("attention_decode", dtype, head, by_position),
+        operands=operands(dtype, head, mask, by_position),
         block=32 * split.warps,
         grid=(1, kv_heads, batch),
-        dynamic_shared_memory=split.shared_bytes(dim),
-        requires=_few_rows(),
+        dynamic_shared_memory=split.shared_bytes(head),
+        requires=_few_rows(head),
         reference=attend_by_position if by_position else attend,
-        flops=flops(dim),
-        implementations=on_clusters | {"cpu": on_cpu(dtype, dim, by_position)},
+        flops=flops(head),
+        implementations=on_clusters | {"cpu": on_cpu(dtype, head, by_position)},
     )
 
 
-def decode_cache(dtype: str, dim: int, form: Decode) -> cd.Kernel:
+def decode_cache(dtype: str, head: Head, form: Decode) -> cd.Kernel:
     """The same with a KV cache that has `lengths` keys, for each sequence.
 
     The queries are the last of the keys: each sees the keys up to its own.
     """
-    split = form.split_without(dim)
+    split = form.split_without(head)
+    dim, value_dim = sizes_of(head)
     return cd.Kernel(
-        f"decode_cache_{dtype}_{dim}_{form.name(dim)}",
+        f"decode_cache_{dtype}_{name_of(head)}_{form.name(head)}",
         source="attention_decode.cu",
-        entry=split.entry("cached_attention", dtype, dim),
+        entry=split.entry("cached_attention", dtype, head),
         operands=[
             cd.In("q", dtype, [batch, heads, queries, dim]),
             cd.In("k", dtype, [batch, kv_heads, keys, dim]),
-            cd.In("v", dtype, [batch, kv_heads, keys, dim]),
+            cd.In("v", dtype, [batch, kv_heads, keys, value_dim]),
             cd.In("lengths", "i32", [batch]),
-            cd.Out("out", dtype, [batch, heads, queries, dim]),
+            cd.Out("out", dtype, [batch, heads, queries, value_dim]),
             cd.Scalar("scale", "f32"),
             cd.Scalar("heads", "i32", heads),
             cd.Scalar("kv_heads", "i32", kv_heads),
             cd.Scalar("queries", "i32", queries),
             cd.Scalar("keys", "i32", keys),
+            *head_scalars(head),
         ],
         block=32 * split.warps,
         grid=(1, kv_heads, batch),
-        dynamic_shared_memory=split.shared_bytes(dim),
-        requires=_few_rows(),
+        dynamic_shared_memory=split.shared_bytes(head),
+        requires=_few_rows(head),
         reference=attend_cache,
-        flops=flops(dim),
-        implementations=_on_clusters("cached_attention", dtype, dim, form)
-        | {"cpu": cached_on_cpu(dtype, dim)},
+        flops=flops(head),
+        implementations=_on_clusters("cached_attention", dtype, head, form)
+        | {"cpu": cached_on_cpu(dtype, head)},
     )

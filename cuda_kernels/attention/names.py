@@ -22,6 +22,11 @@ BY_POSITION = {
     f"attention_by_position_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES
 }
 CACHED = {f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES}
+ANY_HEAD = {
+    f"{PREFIXES[mask]}attention_{dtype}": (dtype, mask) for mask, dtype in product(PREFIXES, TYPES)
+}
+"""For heads of any size up to 256: the element type, the form of the mask."""
+CACHED_ANY_HEAD = {f"cached_attention_{dtype}": dtype for dtype in TYPES[1:]}
 FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
 """The same for heads in the batch; the last two have one mask for all heads of a sentence."""
 FLAT = {
@@ -31,9 +36,9 @@ FLAT = {
 
 
 def kernel_name(
-    which: str, dtype: str, dim: int, mask: str, by_position: bool, form: str = ""
+    which: str, dtype: str, head: str, mask: str, by_position: bool, form: str = ""
 ) -> str:
     """A name: `masked_decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`, without a form a choice's."""
     placement = "by_position_" if by_position else ""
-    name = f"{PREFIXES[mask]}{which}attention_{placement}{dtype}_{dim}"
+    name = f"{PREFIXES[mask]}{which}attention_{placement}{dtype}_{head}"
     return f"{name}_{form}" if form else name

@@ -1,6 +1,6 @@
 """Attention of many queries on tensor cores: declarations for `attention_sm80.cu`, `_sm90a.cu`.
 
-For heads of 64 and 128 of 16 bits. `choices.py` has the choice between these and `decode.py`. A
+For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between these and `decode.py`. A
 name says the tile on sm_90a, queries x keys, and its stages, and then the tile on GPUs from sm_80
 on:
 `prefill_attention_bf16_64_t192x128_s2_sm80_t128x64`.
@@ -12,6 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import custom_dispatch as cd
+from cuda_kernels.attention.head_sizes import (
+    Head,
+    UpTo,
+    name_of,
+    requirements,
+    template_of,
+    whole_columns_of,
+)
 from cuda_kernels.attention.names import kernel_name
 from cuda_kernels.attention.signature import (
     ALL_HEADS,
@@ -47,13 +55,23 @@ class Tiles:
         """Queries of a block."""
         return 16 * self.parts * self.warps
 
-    def shared_bytes(self, dim: int) -> int:
+    def shared_bytes(self, head: Head) -> int:
         """A tile of queries, one of keys and one of values."""
-        return 2 * dim * (self.queries + 2 * self.keys)
+        columns, value_columns = whole_columns_of(head)
+        return 2 * ((self.queries + self.keys) * columns + self.keys * value_columns)
 
 
 TILES = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
 """By the size of a head: the fastest of those tried (docs/kernels/attention.md)."""
+TILES_UP_TO = {
+    UpTo(64, 64): Tiles(64, 4, 2, 2),
+    UpTo(96, 96): Tiles(64, 4, 2, 1),
+    UpTo(128, 128): Tiles(64, 4, 2, 1),
+    UpTo(192, 128): Tiles(64, 8, 1, 1),
+    UpTo(192, 192): Tiles(64, 8, 1, 1),
+    UpTo(256, 256): Tiles(32, 8, 1, 1),
+}
+"""The same by the largest sizes; in the 99 KiB of shared memory that a block of sm_86 can have."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +88,37 @@ class WarpgroupTiles:
         """Queries of a block."""
         return 64 * self.consumers
 
-    def shared_bytes(self, dim: int) -> int:
+    def shared_bytes(self, head: Head) -> int:
         """`SharedStorage`: tiles, tensor maps, pointers to them, barriers; a multiple of 128."""
-        tiles = 2 * dim * (self.queries + 2 * self.stages * self.keys)
+        columns, value_columns = whole_columns_of(head)
+        of_keys = self.stages * self.keys * (columns + value_columns)
+        tiles = 2 * (self.queries * columns + of_keys)
         return tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
 
 
 WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)}
+WARPGROUP_TILES_UP_TO = {
+    UpTo(64, 64): WarpgroupTiles(128, 3, 2),
+    UpTo(96, 96): WarpgroupTiles(128, 2, 3),
+    UpTo(128, 128): WarpgroupTiles(128, 2, 2),
+    UpTo(192, 128): WarpgroupTiles(128, 2, 2),
+    UpTo(192, 192): WarpgroupTiles(96, 2, 2),
+    UpTo(256, 256): WarpgroupTiles(64, 2, 2),
+}
 
 
 @dataclass(frozen=True)
 class Prefill:
     """One kernel for many queries: its tiles, by the size of a head; the usual ones if left out."""
 
-    tiles: Mapping[int, Tiles] = field(default_factory=lambda: TILES)
-    warpgroup_tiles: Mapping[int, WarpgroupTiles] = field(default_factory=lambda: WARPGROUP_TILES)
+    tiles: Mapping[Head, Tiles] = field(default_factory=lambda: {**TILES, **TILES_UP_TO})
+    warpgroup_tiles: Mapping[Head, WarpgroupTiles] = field(
+        default_factory=lambda: {**WARPGROUP_TILES, **WARPGROUP_TILES_UP_TO}
+    )
 
-    def name(self, dim: int) -> str:
+    def name(self, head: Head) -> str:
         """The end of the kernel's name, for a size of heads."""
-        tile, hopper = self.tiles[dim], self.warpgroup_tiles[dim]
+        tile, hopper = self.tiles[head], self.warpgroup_tiles[head]
         of_hopper = f"t{hopper.queries}x{hopper.keys}_s{hopper.stages}"
         return f"{of_hopper}_sm80_t{tile.queries}x{tile.keys}"
 
@@ -108,7 +138,7 @@ PREFILLS_OF_TABLES = (
 
 def prefill(
     dtype: str,
-    dim: int,
+    head: Head,
     mask: str = "keys",
     *,
     by_position: bool = False,
@@ -126,29 +156,30 @@ def prefill(
     all_heads
         Heads of all sequences; each has work tiles of its own.
     """
-    tiles, hopper = form.tiles[dim], form.warpgroup_tiles[dim]
-    numbers = f"{dim}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
-    hopper_numbers = f"{dim}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
+    tiles, hopper = form.tiles[head], form.warpgroup_tiles[head]
+    sizes = template_of(head)
+    numbers = f"{sizes}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
+    hopper_numbers = f"{sizes}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
     numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
     return cd.Kernel(
-        kernel_name("prefill_", dtype, dim, mask, by_position, form.name(dim)),
+        kernel_name("prefill_", dtype, name_of(head), mask, by_position, form.name(head)),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
-        operands=operands(dtype, dim, mask, by_position),
+        operands=operands(dtype, head, mask, by_position),
         block=32 * tiles.warps,
         grid=blocks(tiles.queries, all_heads),
-        dynamic_shared_memory=tiles.shared_bytes(dim),
-        requires=[heads % kv_heads == 0],
+        dynamic_shared_memory=tiles.shared_bytes(head),
+        requires=[heads % kv_heads == 0, *requirements(head)],
         reference=attend_by_position if by_position else attend,
-        flops=flops(dim),
+        flops=flops(head),
         implementations={
-            "cpu": on_cpu(dtype, dim, by_position, all_heads),
+            "cpu": on_cpu(dtype, head, by_position, all_heads),
             "cuda:sm_90a": cd.Implementation(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
                 block=128 * (hopper.consumers + 1),
                 grid=cd.minimum(blocks(hopper.queries, all_heads), MULTIPROCESSORS),
-                dynamic_shared_memory=hopper.shared_bytes(dim),
+                dynamic_shared_memory=hopper.shared_bytes(head),
             ),
         },
     )

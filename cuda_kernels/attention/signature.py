@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.attention.head_sizes import Head, columns_of, sizes_of, template_of
 from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand
@@ -19,7 +20,7 @@ ALL_HEADS = heads * batch
 """Heads of all sequences."""
 
 
-def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list[Operand]:
+def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> list[Operand]:
     """The C signature of all of them.
 
     Parameters
@@ -31,10 +32,11 @@ def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list
         Whether the result is [batch, queries, heads, dim], as the next projection takes it.
     """
     mask_rows = 1 if mask == "keys" else queries
+    dim, value_dim = sizes_of(head)
     return [
         cd.In("q", dtype, [batch, heads, queries, dim]),
         cd.In("k", dtype, [batch, kv_heads, keys, dim]),
-        cd.In("v", dtype, [batch, kv_heads, keys, dim]),
+        cd.In("v", dtype, [batch, kv_heads, keys, value_dim]),
         cd.In(
             "mask",
             "bool" if mask == "bool" else dtype,
@@ -42,7 +44,9 @@ def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list
             optional=mask == "keys",
         ),
         cd.Out(
-            "out", dtype, [batch, *((queries, heads) if by_position else (heads, queries)), dim]
+            "out",
+            dtype,
+            [batch, *((queries, heads) if by_position else (heads, queries)), value_dim],
         ),
         cd.Scalar("scale", "f32"),
         cd.Scalar("causal", "bool"),
@@ -53,7 +57,14 @@ def operands(dtype: str, dim: int, mask: str, by_position: bool = False) -> list
         cd.Scalar("keys", "i32", keys),
         cd.Scalar("mask_rows", "i32", mask_rows),
         cd.Scalar("mask_is_bool", "bool", int(mask == "bool")),
+        *head_scalars(head),
     ]
+
+
+def head_scalars(head: Head) -> list[Operand]:
+    """The last operands: the sizes of a head."""
+    dim, value_dim = sizes_of(head)
+    return [cd.Scalar("dim", "i32", dim), cd.Scalar("value_dim", "i32", value_dim)]
 
 
 def placed(by_position: bool) -> str:
@@ -67,20 +78,24 @@ def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
 
 
 def on_cpu(
-    dtype: str, dim: int, by_position: bool = False, all_heads: Expr = ALL_HEADS
+    dtype: str, head: Head, by_position: bool = False, all_heads: Expr = ALL_HEADS
 ) -> cd.Implementation:
     """What CPUs run for all of these kernels: `attention_cpu.cu`."""
-    return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {dim}{placed(by_position)}>", dim, all_heads)
+    numbers = f"{template_of(head)}{placed(by_position)}"
+    return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {numbers}>", head, all_heads)
 
 
-def cached_on_cpu(dtype: str, dim: int) -> cd.Implementation:
+def cached_on_cpu(dtype: str, head: Head) -> cd.Implementation:
     """`on_cpu` with a partly filled KV cache."""
-    return _on_cpu(f"cached_attention_cpu<{C_TYPES[dtype]}, {dim}>", dim, ALL_HEADS)
+    entry = f"cached_attention_cpu<{C_TYPES[dtype]}, {template_of(head)}>"
+    return _on_cpu(entry, head, ALL_HEADS)
 
 
-def _on_cpu(entry: str, dim: int, all_heads: Expr) -> cd.Implementation:
+def _on_cpu(entry: str, head: Head, all_heads: Expr) -> cd.Implementation:
     warps, rows, lanes = 8, 8, 32
-    tiles = (warps * rows + 2 * lanes) * dim + warps * rows * (2 * lanes + 2)
+    columns, value_columns = columns_of(head)
+    tiles = (warps * rows + lanes) * columns + lanes * value_columns
+    tiles += warps * rows * (2 * lanes + 2)
     return cd.Implementation(
         source="attention_cpu.cu",
         entry=f"cuda_kernels::{entry}",
@@ -90,9 +105,10 @@ def _on_cpu(entry: str, dim: int, all_heads: Expr) -> cd.Implementation:
     )
 
 
-def flops(dim: int) -> Any:
+def flops(head: Head) -> Any:
     """Multiplications and additions of both products; a causal mask does not lower them."""
-    return 4 * dim * batch * heads * queries * keys
+    dim, value_dim = sizes_of(head)
+    return 2 * (dim + value_dim) * batch * heads * queries * keys
 
 
 def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import custom_dispatch as cd
+from cuda_kernels.attention.head_sizes import (
+    Head,
+    UpTo,
+    columns_of,
+    name_of,
+    requirements,
+    template_of,
+)
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.signature import (
     ALL_HEADS,
@@ -22,41 +30,47 @@ THREADS, TILE_QUERIES = 128, 64
 TILE_KEYS = {32: 64, 64: 64, 128: 64}
 """Keys of a tile, by the size of a head: two blocks fit into an H100's shared memory, and, except
 for heads of 128, into an A100's."""
+TILE_KEYS_UP_TO = {64: 64, 96: 64, 128: 64, 192: 32, 256: 16}
+"""The same for heads up to a size: two blocks fit into an H100's, one into that of any GPU."""
 
 
-def shared_bytes(dim: int, tile_keys: int) -> int:
+def shared_bytes(columns: int, tile_keys: int) -> int:
     """Tiles of queries and of keys, and the weights; rows are padded by 4 elements."""
-    return 4 * ((TILE_QUERIES + tile_keys) * (dim + 4) + TILE_QUERIES * (tile_keys + 4))
+    return 4 * ((TILE_QUERIES + tile_keys) * (columns + 4) + TILE_QUERIES * (tile_keys + 4))
 
 
 def declare(
     dtype: str,
-    dim: int,
+    head: Head,
     mask: str = "keys",
     *,
     tile_keys: int | None = None,
     all_heads: Expr = ALL_HEADS,
 ) -> cd.Kernel:
-    """The kernel without tensor cores, for a type, a head's size (32, 64 or 128) and a mask.
+    """The kernel without tensor cores, for a type, a head's size and a mask.
 
     Parameters
     ----------
+    head
+        32, 64 or 128, or the largest sizes.
     mask
         As of `signature.operands`. All masks are one entry of one object.
     all_heads
         Heads of all sequences; each has blocks of its own.
     """
-    tile_keys = TILE_KEYS[dim] if tile_keys is None else tile_keys
+    columns, _ = columns_of(head)
+    if tile_keys is None:
+        tile_keys = (TILE_KEYS_UP_TO if isinstance(head, UpTo) else TILE_KEYS)[columns]
     return cd.Kernel(
-        f"{PREFIXES[mask]}attention_{dtype}_{dim}",
+        f"{PREFIXES[mask]}attention_{dtype}_{name_of(head)}",
         source="attention.cu",
-        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {dim}, {tile_keys}>",
-        operands=operands(dtype, dim, mask),
+        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {template_of(head)}, {tile_keys}>",
+        operands=operands(dtype, head, mask),
         block=THREADS,
         grid=blocks(TILE_QUERIES, all_heads),
-        dynamic_shared_memory=shared_bytes(dim, tile_keys),
-        requires=[heads % kv_heads == 0],
+        dynamic_shared_memory=shared_bytes(columns, tile_keys),
+        requires=[heads % kv_heads == 0, *requirements(head)],
         reference=attend,
-        flops=flops(dim),
-        implementations={"cpu": on_cpu(dtype, dim, all_heads=all_heads)},
+        flops=flops(head),
+        implementations={"cpu": on_cpu(dtype, head, all_heads=all_heads)},
     )

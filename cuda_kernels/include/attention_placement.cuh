@@ -2,6 +2,8 @@
 // #include "../include/attention_placement.cuh".
 #pragma once
 
+#include "head_sizes.cuh"
+
 namespace cuda_kernels {
 
 // The tile of a block in a grid with one block for each `Queries` queries of a head of a sequence. The grid has one
@@ -21,20 +23,23 @@ struct QueryTile {
   }
 };
 
-// The offset of a query and head in the result, in elements. The result is [batch, heads, queries, Dim], or [batch, queries,
-// heads, Dim], where all heads of a position are adjacent.
-template <int Dim, bool ByPosition>
+// The offset of a query and head in the result, in elements. The result is [batch, heads, queries, value_dim], or [batch,
+// queries, heads, value_dim], where all heads of a position are adjacent.
+template <class Head, bool ByPosition>
 struct Placement {
+  Head head_sizes;
   int heads, queries;
 
   __device__ __forceinline__ long long of(int sequence, int head, int query) const {
     const long long row = ByPosition ? (static_cast<long long>(sequence) * queries + query) * heads + head
                                      : (static_cast<long long>(sequence) * heads + head) * queries + query;
-    return row * Dim;
+    return row * head_sizes.value_dim();
   }
 
   // The step from one query of a head to the next.
-  __device__ __forceinline__ long long step() const { return ByPosition ? static_cast<long long>(heads) * Dim : Dim; }
+  __device__ __forceinline__ long long step() const {
+    return ByPosition ? static_cast<long long>(heads) * head_sizes.value_dim() : head_sizes.value_dim();
+  }
 };
 
 }  // namespace cuda_kernels

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "exponential.cuh"
+#include "head_sizes.cuh"
 #include "pack.cuh"
 
 namespace cuda_kernels {
@@ -115,10 +116,11 @@ __device__ __forceinline__ void pack_weights(unsigned (&packed)[4], const float*
   for (int i = 0; i < 4; ++i) packed[i] = packed_pair<T>(weights[2 * i], weights[2 * i + 1]);
 }
 
-// Writes a thread's part of two rows, `query` and `query + 8`, of a head's result [queries, 2 * Size], whose rows are
-// `step` elements apart.
-template <class T, int Size>
-__device__ __forceinline__ void store_result(T* out,
+// Writes a thread's part of two rows, `query` and `query + 8`, of a head's result [queries, value_dim], whose rows are
+// `step` elements apart. `packs` says whether pairs of elements can be written at once.
+template <class Head, class T, int Size>
+__device__ __forceinline__ void store_result(const Head& head_sizes,
+                                             T* out,
                                              const float (&result)[Size],
                                              const Softmax& softmax,
                                              int query,
@@ -126,6 +128,7 @@ __device__ __forceinline__ void store_result(T* out,
                                              long long step,
                                              int lane,
                                              bool packs) {
+  const int columns = head_sizes.value_dim() - lane % 4 * 2;  // from this thread's first one
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float total = softmax.total(half), share = total == 0.0f ? 0.0f : 1.0f / total;
@@ -136,11 +139,12 @@ __device__ __forceinline__ void store_result(T* out,
     for (int i = 2 * half; i < Size; i += 4) {
       const float low = result[i] * share, high = result[i + 1] * share;
       T* const at = to + i / 4 * 8;
+      if (!Head::kIsExact && i / 4 * 8 >= columns) continue;
       if (packs) {
         *reinterpret_cast<unsigned*>(at) = packed_pair<T>(low, high);
       } else {
         at[0] = static_cast<T>(low);
-        at[1] = static_cast<T>(high);
+        if (Head::kIsExact || i / 4 * 8 + 1 < columns) at[1] = static_cast<T>(high);
       }
     }
   }

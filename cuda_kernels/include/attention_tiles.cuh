@@ -1,9 +1,9 @@
 // Tiles of queries, keys and values in shared memory for the attention kernels of warps, to be included by
 // kernels: #include "../include/attention_tiles.cuh".
 //
-// A tile of `Rows` rows of Dim 16-bit elements is stored in shared memory in parts of 64 columns: rows of 128
-// bytes, in which chunk i of 16 bytes of row r is at i ^ (r % 8). So the eight rows that ldmatrix reads at
-// once are in different banks.
+// A tile of `Rows` rows of 16-bit elements is stored in shared memory in parts of 64 columns, the last of which may
+// have fewer: rows of 128 bytes, in which chunk i of 16 bytes of row r is at i ^ (r % 8). So the eight rows that
+// ldmatrix reads at once are in different banks.
 #pragma once
 
 #include "attention_softmax.cuh"
@@ -11,23 +11,38 @@
 
 namespace cuda_kernels {
 
+// The bytes of a tile: its parts are whole.
+template <int Rows, int Columns>
+constexpr int kTileBytes = Rows * 128 * ((Columns + 63) / 64);
+
 // The offset of chunk `unit` of a row, in bytes from the start of the tile.
 template <int Rows>
 __device__ __forceinline__ unsigned tile_offset(int row, int unit) {
   return unit / 8 * (Rows * 128) + row * 128 + ((unit % 8) ^ (row % 8)) * 16;
 }
 
-// Issues the copies of rows `first` ... `first + Rows` of an operand [rows, Dim] to a tile, with zeros past the end.
-// Each of `Threads` threads, of which this is number `thread`, copies a column of 16-byte chunks. If the operand is not
-// aligned, the elements are copied one by one, before the function returns.
-template <int Rows, int Dim, int Threads, class T>
+// The least power of two from a number on.
+template <int Number>
+constexpr int kNextPower = 2 * kNextPower<(Number + 1) / 2>;
+template <>
+constexpr int kNextPower<1> = 1;
+
+// Issues the copies of rows `first` ... `first + Rows` of an operand [rows, columns] to a tile of Columns columns, with
+// zeros past the end. Each of `Threads` threads, of which this is number `thread`, copies a column of 16-byte chunks; those
+// for which there is none copy nothing. If the operand is not aligned, the elements are copied one by one, before the
+// function returns. If `IsExact`, the operand has as many columns as the tile.
+template <int Rows, int Columns, int Threads, bool IsExact, class T>
 __device__ __forceinline__ void copy_tile(
-    unsigned tile, const T* __restrict__ operand, int first, int rows, int thread, bool packs) {
-  constexpr int units = Dim / 8, step = Threads / units;
-  static_assert(Rows % step == 0 && (step & (step - 1)) == 0, "as many rows for every thread");
+    unsigned tile, const T* __restrict__ operand, int columns, int first, int rows, int thread, bool packs) {
+  constexpr int units = kNextPower<Columns / 8>, step = Threads / units;
+  static_assert(step > 0 && Rows % step == 0 && (step & (step - 1)) == 0, "as many rows for every thread");
+  static_assert(!IsExact || units == Columns / 8, "as many chunks as threads that copy a row");
   const int unit = thread % units, row = thread / units;
+  if (units != Columns / 8 && unit >= Columns / 8) return;
   const unsigned to = tile + tile_offset<Rows>(row, unit);
-  const T* from = operand + static_cast<long long>(first + row) * Dim + unit * 8;
+  const T* from = operand + static_cast<long long>(first + row) * columns + unit * 8;
+  const int elements_left = columns - unit * 8;  // of a row, from this thread's first one
+  const bool is_there = IsExact || elements_left > 0;
   const int left = rows - first - row;  // rows left, from this thread's first one
   auto at = [=](int i) { return (to ^ i % 8 * 16) + i * 128; };  // `row` and i have no bits in common
   if (!packs) {
@@ -36,7 +51,8 @@ __device__ __forceinline__ void copy_tile(
       unsigned short elements[8] = {};
       if (i < left)
         for (int e = 0; e < 8; ++e)
-          elements[e] = reinterpret_cast<const unsigned short*>(from)[i * Dim + e];
+          if (IsExact || e < elements_left)
+            elements[e] = reinterpret_cast<const unsigned short*>(from)[i * columns + e];
       unsigned words[4];
       for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
       asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at(i)), "r"(words[0]),
@@ -45,11 +61,12 @@ __device__ __forceinline__ void copy_tile(
     }
   } else if (first + Rows <= rows) {
 #pragma unroll
-    for (int i = 0; i < Rows; i += step) cp_async(at(i), from + i * Dim, 16);
+    for (int i = 0; i < Rows; i += step)
+      cp_async(at(i), is_there ? from + i * columns : operand, is_there ? 16 : 0);
   } else {
 #pragma unroll
     for (int i = 0; i < Rows; i += step)
-      cp_async(at(i), i < left ? from + i * Dim : operand, i < left ? 16 : 0);
+      cp_async(at(i), is_there && i < left ? from + i * columns : operand, is_there && i < left ? 16 : 0);
   }
 }
 

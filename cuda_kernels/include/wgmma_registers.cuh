@@ -25,16 +25,18 @@ __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
                                                      const unsigned (&a)[4],
                                                      unsigned long long b,
                                                      int add) {
-  static_assert(N == 64 || N == 128, "sizes of heads");
-  if constexpr (N == 64 && kIsHalf<In>) {
-    CUDA_KERNELS_MULTIPLY(64, 32, 32, 33, 34, 35, 36, 37, 38, "f16");
-  } else if constexpr (N == 64) {
-    CUDA_KERNELS_MULTIPLY(64, 32, 32, 33, 34, 35, 36, 37, 38, "bf16");
-  } else if constexpr (kIsHalf<In>) {
-    CUDA_KERNELS_MULTIPLY(128, 64, 64, 65, 66, 67, 68, 69, 70, "f16");
-  } else {
-    CUDA_KERNELS_MULTIPLY(128, 64, 64, 65, 66, 67, 68, 69, 70, "bf16");
+#define CUDA_KERNELS_MULTIPLY_OF(SIZE, ...)           \
+  if constexpr (N == SIZE && kIsHalf<In>) {           \
+    CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "f16");  \
+  } else if constexpr (N == SIZE) {                   \
+    CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "bf16"); \
   }
+  CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36, 37, 38)
+  CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50, 51, 52, 53, 54)
+  CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68, 69, 70)
+  CUDA_KERNELS_MULTIPLY_OF(192, 96, 96, 97, 98, 99, 100, 101, 102)
+  CUDA_KERNELS_MULTIPLY_OF(256, 128, 128, 129, 130, 131, 132, 133, 134)
+#undef CUDA_KERNELS_MULTIPLY_OF
 }
 
 #undef CUDA_KERNELS_MULTIPLY

@@ -249,22 +249,32 @@ def _attentions_by_position() -> Patterns:
     return tuple(found)
 
 
+def _usual_scale(dim: int) -> float:
+    return float(dim**-0.5)
+
+
+def _sized(*sizes: int) -> tuple[tuple[str, Any], ...]:
+    """The ends of kernels' names, for one size of heads and at last for any, and their scale."""
+    each = ((f"_{size}", float(size**-0.5)) for size in sizes)
+    return (*each, ("", _usual_scale))
+
+
 def _cached_attentions() -> Patterns:
     """A step of decoding. With more queries the kernel takes lengths to end with the cache."""
     found = []
     for dtype in _TYPES[1:]:
-        for size in _HEADS[1:]:
+        for size, usual in _sized(*_HEADS[1:]):
             for computes, scale, sizes in (
                 (_masked_repeated, {}, _GROUPED),
                 (_masked_grouped, {}, _GROUPED),
                 (_masked_attention, {}, _ONE_EACH),
-                (_masked_repeated_of_usual_scale, {"scale": size**-0.5}, _GROUPED),
-                (_masked_grouped_of_usual_scale, {"scale": size**-0.5}, _GROUPED),
-                (_masked_attention_of_usual_scale, {"scale": size**-0.5}, _ONE_EACH),
+                (_masked_repeated_of_usual_scale, {"scale": usual}, _GROUPED),
+                (_masked_grouped_of_usual_scale, {"scale": usual}, _GROUPED),
+                (_masked_attention_of_usual_scale, {"scale": usual}, _ONE_EACH),
             ):
                 found.append(
                     cd.torch.Pattern(
-                        getattr(attentions, f"cached_attention_{dtype}_{size}"),
+                        getattr(attentions, f"cached_attention_{dtype}{size}"),
                         _of_cache(computes),
                         fixed=scale,
                         sizes={**sizes, "queries": 1},
@@ -277,11 +287,11 @@ def _cached_attentions() -> Patterns:
 def _attentions() -> Patterns:
     found = []
     for dtype in _TYPES:
-        for size in _HEADS:
-            plain = getattr(attentions, f"attention_{dtype}_{size}")
-            masked = getattr(attentions, f"masked_attention_{dtype}_{size}")
-            seen = getattr(attentions, f"bool_masked_attention_{dtype}_{size}")
-            usual = {"scale": size**-0.5}
+        for size, scale in _sized(*_HEADS):
+            plain = getattr(attentions, f"attention_{dtype}{size}")
+            masked = getattr(attentions, f"masked_attention_{dtype}{size}")
+            seen = getattr(attentions, f"bool_masked_attention_{dtype}{size}")
+            usual = {"scale": scale}
             forms: tuple[tuple[Any, Any, tuple[Callable[..., Any], ...]], ...] = (
                 ((plain,), {}, (_attention, _grouped)),
                 ((plain,), usual, (_attention_of_usual_scale, _grouped_of_usual_scale)),

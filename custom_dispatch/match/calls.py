@@ -13,7 +13,7 @@ from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects import torch_types
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import cast, create, empty_tensor
-from custom_dispatch.match.known_sizes import fitting_of
+from custom_dispatch.match.known_sizes import fitting_of, number_for
 from custom_dispatch.match.pattern import fixed_numbers
 from custom_dispatch.match.state import Match
 from custom_dispatch.match.types import (
@@ -31,10 +31,17 @@ Values = Callable[[ir.Value], ir.Value]
 
 
 def scalar_of(match: Match, name: str) -> Any:
-    """What a place has for a scalar of the kernel: a number, or a value of the model."""
+    """What a place has for a scalar of the kernel: a number, or a value of the model.
+
+    Raises
+    ------
+    LinkError
+        It follows from a size that is not known.
+    """
     fixed = fixed_numbers(match.example.pattern)
     if name in fixed:
-        return fixed[name]
+        value = fixed[name]
+        return number_for(match, name, value) if callable(value) else value
     return match.scalars.get(name, match.operands.get(name))
 
 

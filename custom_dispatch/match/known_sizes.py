@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.expr import Binary, Condition, Where
+from custom_dispatch.kernel.expr import Binary, Condition, Dim, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.size_arithmetic import compared
@@ -54,6 +55,28 @@ def fitting_of(match: Match) -> Fitting:
         listed = " and ".join(map(str, unknown))
         raise LinkError(f"the kernel requires {listed}, which is not known to hold")
     return site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
+
+
+def number_for(match: Match, name: str, function: Callable[..., float]) -> float:
+    """What a pattern has for a scalar that follows from the sizes of a place.
+
+    Raises
+    ------
+    LinkError
+        One of the sizes is not known.
+    """
+    known = KnownSizes(match.example.pattern.kernel, is_strict=False)
+    try:
+        known.bind_place(match)
+    except CallError as error:
+        raise LinkError(error.found) from None
+    dims = {}
+    for parameter in inspect.signature(function).parameters:
+        size = Polynomial.of(known.value(Dim(parameter))).number
+        if size is None:
+            raise LinkError(f"`{name}` follows from `{parameter}`, which is not known")
+        dims[parameter] = size
+    return function(**dims)
 
 
 class KnownSizes(SymbolicShapes[Polynomial]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -88,7 +89,8 @@ class Pattern(Replaceable):
         operands may be left out, the last ones first. A size `?` stands for every size.
     fixed
         Scalars that have this value in the functions instead of being a parameter:
-        {"causal": True}.
+        {"causal": True}. A value may be a function of dims, which must be known in the model:
+        {"scale": lambda dim: dim**-0.5}.
     axes
         For operands and results whose axes have another order in the functions, that order as in
         `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is inserted.
@@ -191,9 +193,27 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
                 f"fixes `{name}`",
                 f"a value-less scalar of the kernel: {', '.join(scalars) or 'it has none'}",
             )
-        if not isinstance(value, int | float):
-            raise wrong(kernel, f"fixes `{name}` to {shown(value)}", "a number")
+        if callable(value):
+            _check_function_of_dims(kernel, name, value)
+        elif not isinstance(value, int | float):
+            raise wrong(
+                kernel, f"fixes `{name}` to {shown(value)}", "a number, or a function of dims"
+            )
     return found
+
+
+def _check_function_of_dims(kernel: Kernel, name: str, function: Any) -> None:
+    dims = [dim.name for dim in kernel.dims]
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        parameters = []
+    if not parameters or not {*parameters} <= {*dims}:
+        raise wrong(
+            kernel,
+            f"fixes `{name}` to a function of {', '.join(parameters) or 'nothing'}",
+            f"dims of the kernel as parameters: {', '.join(dims)}",
+        )
 
 
 def check_axes(

@@ -60,7 +60,8 @@ class Pattern(OfFunctions):
         for other patterns to find. By default, the kernel's `reference`.
     fixed
         Scalars that have this value in the functions instead of being a parameter:
-        {"causal": True}.
+        {"causal": True}. A value may be a function of dims, which must be known in the model:
+        {"scale": lambda dim: dim**-0.5}.
     sizes
         Sizes to trace the functions with, if they do not accept any size: {"heads": 8}.
     axes
