@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 from cuda_kernels.shared.lazily import TYPES
 
@@ -33,6 +34,19 @@ FLAT = {
     f"flat_{FLAT_PREFIXES[mask]}attention_{dtype}_{dim}": (dtype, dim, mask)
     for mask, dtype, dim in product(FLAT_PREFIXES, TYPES, HEADS)
 }
+
+
+def usual_scale(dim: int) -> float:
+    """What PyTorch and ONNX multiply scores by where a model does not say."""
+    return float(dim**-0.5)
+
+
+def ends_and_scales(*sizes: int) -> tuple[tuple[str, Any], ...]:
+    """The ends of kernels' names for these sizes of heads and at last for any, with the usual scale.
+
+    For any size that is a function of it, as patterns take it.
+    """
+    return (*((f"_{size}", usual_scale(size)) for size in sizes), ("", usual_scale))
 
 
 def kernel_name(

@@ -189,7 +189,7 @@ def _attentions_of_jax() -> Patterns:
 def _attentions() -> Patterns:
     found = []
     for dtype in _TYPES:
-        for size in _HEADS:
+        for end in (*(f"_{size}" for size in _HEADS), ""):
             forms: list[tuple[list[Callable[..., Any]], bool, dict[str, int]]] = [
                 ([_attention_in_f32], False, _ONE_EACH),
                 ([_causal_attention_in_f32], True, _ONE_EACH),
@@ -200,7 +200,7 @@ def _attentions() -> Patterns:
                 forms[1][0].append(_causal_attention)
             found += [
                 cd.jax.Pattern(
-                    getattr(attentions, f"attention_{dtype}_{size}"),
+                    getattr(attentions, f"attention_{dtype}{end}"),
                     functions,
                     fixed={"causal": causal},
                     sizes=sizes,

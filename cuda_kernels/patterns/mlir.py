@@ -38,8 +38,9 @@ SEPARATOR = "// -----\n"
 """Between the texts of a file, as MLIR's own tools have it."""
 TYPES = ("f32", "f16", "bf16")
 NARROW = "bf16"
-WRITTEN = re.compile(rf"_(f32|{NARROW})(_64)?$")
-"""The kernels of which there are texts; those of the others follow from them."""
+WRITTEN = re.compile(rf"_(f32|{NARROW})_64$|(?<!attention)_(f32|{NARROW})$")
+"""The kernels of which there are texts; those of the others follow from them. Attention has them for
+heads of 64 alone, since IREE leaves sizes of heads as numbers."""
 HEAD = 64
 _OF_HEAD = re.compile(rf"(?<![\w.])({HEAD}|{HEAD // 2})(?![\w.])|(?<=_){HEAD}\b")
 """What a name or text has for it and for half of it."""

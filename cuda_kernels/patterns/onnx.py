@@ -21,6 +21,7 @@ import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
+from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.attention.rotary import declare as declare_rotary
 from cuda_kernels.shared.lazily import lazily
 
@@ -200,9 +201,9 @@ def _attentions() -> Patterns:
     """With each form of mask and without; where no scale is given, it is ONNX's dim**-0.5."""
     found = []
     for dtype in _TYPES:
-        for size in _HEADS:
+        for end, usual in ends_and_scales(*_HEADS):
             plain, masked, seen = (
-                getattr(attentions, f"{prefix}attention_{dtype}_{size}")
+                getattr(attentions, f"{prefix}attention_{dtype}{end}")
                 for prefix in ("", "masked_", "bool_masked_")
             )
             # A mask of one row that is causal, too: ONNX's reference has the keys after the first
@@ -215,7 +216,7 @@ def _attentions() -> Patterns:
             ):
                 for causal in causals:
                     node = _node("Attention", inputs, "out", is_causal=int(causal))
-                    for scale in ({}, {"scale": size**-0.5}):
+                    for scale in ({}, {"scale": usual}):
                         fixed = {"causal": causal, **scale}
                         found.append(cd.onnx.Pattern(kernel, node, fixed=fixed, required=False))
     return tuple(found)

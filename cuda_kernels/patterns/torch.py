@@ -20,6 +20,7 @@ import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
+from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -249,21 +250,11 @@ def _attentions_by_position() -> Patterns:
     return tuple(found)
 
 
-def _usual_scale(dim: int) -> float:
-    return float(dim**-0.5)
-
-
-def _sized(*sizes: int) -> tuple[tuple[str, Any], ...]:
-    """The ends of kernels' names, for one size of heads and at last for any, and their scale."""
-    each = ((f"_{size}", float(size**-0.5)) for size in sizes)
-    return (*each, ("", _usual_scale))
-
-
 def _cached_attentions() -> Patterns:
     """A step of decoding. With more queries the kernel takes lengths to end with the cache."""
     found = []
     for dtype in _TYPES[1:]:
-        for size, usual in _sized(*_HEADS[1:]):
+        for size, usual in ends_and_scales(*_HEADS[1:]):
             for computes, scale, sizes in (
                 (_masked_repeated, {}, _GROUPED),
                 (_masked_grouped, {}, _GROUPED),
@@ -287,7 +278,7 @@ def _cached_attentions() -> Patterns:
 def _attentions() -> Patterns:
     found = []
     for dtype in _TYPES:
-        for size, scale in _sized(*_HEADS):
+        for size, scale in ends_and_scales(*_HEADS):
             plain = getattr(attentions, f"attention_{dtype}{size}")
             masked = getattr(attentions, f"masked_attention_{dtype}{size}")
             seen = getattr(attentions, f"bool_masked_attention_{dtype}{size}")
