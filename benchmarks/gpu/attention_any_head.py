@@ -48,7 +48,11 @@ TIMED = (
     (4, 16, 16, 1024, 1024, 256, 256),
 )
 """Batch, heads, heads of keys, queries, keys, and a head's two sizes."""
-DECODED = ((16, 32, 8, 1, 4096, 80, 80), (16, 32, 8, 1, 4096, 96, 96), (16, 16, 8, 1, 4096, 256, 256))
+DECODED = (
+    (16, 32, 8, 1, 4096, 80, 80),
+    (16, 32, 8, 1, 4096, 96, 96),
+    (16, 16, 8, 1, 4096, 256, 256),
+)
 
 
 def kernels() -> Iterator[cd.Kernel]:
@@ -99,7 +103,7 @@ def checked(few: bool) -> Iterator[tuple[str, Inputs, torch.Tensor | None]]:
                 yield name, given, None
             for size in FEW[1:2] if few else FEW:
                 given = inputs("bf16", (*size, of[0]), value_dim=of[1])
-                batch, _, _, queries, keys = size
+                batch, *_, keys = size
                 lengths = torch.randint(0, keys + 1, (batch,), dtype=torch.int32, device="cuda")
                 for form in SPLITS[1:2] if few else SPLITS:
                     end = f"bf16_{head.name}_{form.name(head)}"
@@ -154,8 +158,9 @@ def run(directory: Path) -> list[Row]:
             for target in TARGETS:
                 launch = launcher.launch(target, name, given)
                 launch.native.run()
-                own = Inputs(*(x[:, :1] for x in (given.q, given.k, given.v)), None, given.scale, causal)
                 if size[1] == size[2]:
+                    first = (x[:, :1] for x in (given.q, given.k, given.v))
+                    own = Inputs(*first, None, given.scale, causal)
                     problem = wrong("bf16", launch.results[0][:, :1], exact(own), launch.guards[0])
                     if problem:
                         sys.exit(f"{name} for {target} {sizes}: {problem}")

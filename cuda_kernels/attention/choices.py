@@ -1,8 +1,8 @@
 """Which attention kernel a call gets: few queries or many, with tensor cores or without.
 
-Heads of 16 bits take tensor cores (`prefill.py`, `decode.py`), but for those of 32 that say so; these
-and heads of f32 take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU
-by itself too.
+Heads of 16 bits take tensor cores (`prefill.py`, `decode.py`), except in the kernels for heads of
+32 alone; these and f32 take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what
+GPUs run, and runs on a CPU by itself too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attention of few queries on tensor cores: the declarations for `attention_decode.cu`.
 
-For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between these and `prefill.py`. A
-name says the warps, the stages of each and the blocks of a cluster that split the keys, on sm_90,
-and then the warps and stages on GPUs from sm_80 on:
+For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between
+these and `prefill.py`. A name says the warps, the stages of each and the blocks of a cluster that
+split the keys, on sm_90, and then the warps and stages on GPUs from sm_80 on:
 `decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`.
 """
 
@@ -60,8 +60,8 @@ class SplitKV:
 
     def entry(self, name: str, dtype: str, head: Head, by_position: bool = False) -> str:
         """The instance of a template."""
-        numbers = f"{template_of(head)}, {self.warps}, {self.stages}, {self.cluster}{placed(by_position)}"
-        return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {numbers}>"
+        numbers = f"{self.warps}, {self.stages}, {self.cluster}{placed(by_position)}"
+        return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {template_of(head)}, {numbers}>"
 
 
 WITHOUT_CLUSTERS = SplitKV(4, 2)

@@ -42,9 +42,9 @@ def usual_scale(dim: int) -> float:
 
 
 def ends_and_scales(*sizes: int) -> tuple[tuple[str, Any], ...]:
-    """The ends of kernels' names for these sizes of heads and at last for any, with the usual scale.
+    """The ends of kernels' names, for these sizes of heads and then for any, and the usual scale.
 
-    For any size that is a function of it, as patterns take it.
+    For any size the scale is a function of it, as patterns take it.
     """
     return (*((f"_{size}", usual_scale(size)) for size in sizes), ("", usual_scale))
 

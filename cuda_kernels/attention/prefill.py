@@ -1,8 +1,8 @@
 """Attention of many queries on tensor cores: declarations for `attention_sm80.cu`, `_sm90a.cu`.
 
-For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between these and `decode.py`. A
-name says the tile on sm_90a, queries x keys, and its stages, and then the tile on GPUs from sm_80
-on:
+For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between
+these and `decode.py`. A name says the tile on sm_90a, queries x keys, and its stages, and then the
+tile on GPUs from sm_80 on:
 `prefill_attention_bf16_64_t192x128_s2_sm80_t128x64`.
 """
 
@@ -61,9 +61,9 @@ class Tiles:
         return 2 * ((self.queries + self.keys) * columns + self.keys * value_columns)
 
 
-TILES = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
+TILES: dict[Head, Tiles] = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
 """By the size of a head: the fastest of those tried (docs/kernels/attention.md)."""
-TILES_UP_TO = {
+TILES_UP_TO: dict[Head, Tiles] = {
     UpTo(64, 64): Tiles(64, 4, 2, 2),
     UpTo(96, 96): Tiles(64, 4, 2, 1),
     UpTo(128, 128): Tiles(64, 4, 2, 1),
@@ -96,8 +96,11 @@ class WarpgroupTiles:
         return tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
 
 
-WARPGROUP_TILES = {64: WarpgroupTiles(128, 3, 2), 128: WarpgroupTiles(128, 2, 2)}
-WARPGROUP_TILES_UP_TO = {
+WARPGROUP_TILES: dict[Head, WarpgroupTiles] = {
+    64: WarpgroupTiles(128, 3, 2),
+    128: WarpgroupTiles(128, 2, 2),
+}
+WARPGROUP_TILES_UP_TO: dict[Head, WarpgroupTiles] = {
     UpTo(64, 64): WarpgroupTiles(128, 3, 2),
     UpTo(96, 96): WarpgroupTiles(128, 2, 3),
     UpTo(128, 128): WarpgroupTiles(128, 2, 2),

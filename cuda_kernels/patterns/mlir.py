@@ -39,8 +39,8 @@ SEPARATOR = "// -----\n"
 TYPES = ("f32", "f16", "bf16")
 NARROW = "bf16"
 WRITTEN = re.compile(rf"_(f32|{NARROW})_64$|(?<!attention)_(f32|{NARROW})$")
-"""The kernels of which there are texts; those of the others follow from them. Attention has them for
-heads of 64 alone, since IREE leaves sizes of heads as numbers."""
+"""The kernels of which there are texts; those of the others follow from them. Attention of heads of
+any size has none yet."""
 HEAD = 64
 _OF_HEAD = re.compile(rf"(?<![\w.])({HEAD}|{HEAD // 2})(?![\w.])|(?<=_){HEAD}\b")
 """What a name or text has for it and for half of it."""

@@ -16,6 +16,7 @@ import custom_dispatch as cd
 from cuda_kernels import attention
 from cuda_kernels.attention.decode import Decode, decode, decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
+from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
 from cuda_kernels.attention.signature import attend_cache
 from cuda_kernels.attention.simt import declare
@@ -32,6 +33,7 @@ HEADS = {
     MLA: ((192, 128), (160, 100), (136, 128)),
     LARGEST: ((256, 256), (160, 160), (100, 100), (208, 256), (12, 201)),
 }
+MASKS = {SMALLEST: "bool", ODD_PARTS: "keys", MLA: "keys", LARGEST: "queries"}
 # Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many.
 SIZES = ((1, 1, 1, 1, 1), (2, 4, 2, 35, 50), (1, 2, 1, 32, 32), (1, 2, 2, 33, 7), (1, 1, 1, 5, 90))
 FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 70), (2, 4, 2, 7, 65))
@@ -44,8 +46,7 @@ def compiled(form: str, *kernels: cd.Kernel) -> Shipped:
 
 @pytest.fixture(scope="module", params=FORMS)
 def many(request: pytest.FixtureRequest) -> Shipped:
-    masks = {SMALLEST: "bool", ODD_PARTS: "keys", MLA: "keys", LARGEST: "queries"}
-    kernels = [prefill("f16", head, mask, form=SMALL) for head, mask in masks.items()]
+    kernels = [prefill("f16", head, mask, form=SMALL) for head, mask in MASKS.items()]
     return compiled(request.param, *kernels)
 
 
@@ -90,9 +91,8 @@ def check(shipped: Shipped, name: str, *arguments: Any) -> None:
 
 @pytest.mark.parametrize("causal", [0, 1])
 def test_many_queries(many: Shipped, random: Random, causal: int) -> None:
-    for head, form in ((SMALLEST, "bool"), (ODD_PARTS, "keys"), (MLA, "keys"), (LARGEST, "queries")):
-        prefix = {"bool": "bool_masked_", "queries": "masked_", "keys": ""}[form]
-        name = f"{prefix}prefill_attention_f16_{head.name}"
+    for head, form in MASKS.items():
+        name = f"{PREFIXES[form]}prefill_attention_f16_{head.name}"
         for index, of in enumerate(HEADS[head]):
             for size in (SIZES[1], SIZES[(index + causal) % len(SIZES)]):
                 q, k, v = operands(random, "f16", of, size)
