@@ -9,6 +9,7 @@ is one, and `kernel_resources.json` beside it, by `sanitize.py build DIRECTORY -
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -56,6 +57,11 @@ TABLES = {
 }
 """What stands between `<!-- NAME -->` and `<!-- end -->`: the columns."""
 
+# Sizes of a head, as cuda_kernels/include/head_sizes.cuh has them.
+_EXACTLY = re.compile(r"cuda_kernels::Exactly<(\d+)>")
+_UP_TO = re.compile(r"cuda_kernels::UpTo<(\d+), (\d+)>")
+_NUMBERS = re.compile(r"(\d+|up to \d+ and \d+)$")
+
 
 def limiter(row: dict[str, Any]) -> str:
     """What ncu's reasons mean."""
@@ -82,7 +88,8 @@ def configured(rows: Iterable[dict[str, Any]]) -> Iterable[str]:
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         name, _, rest = row["entry"].partition("<")
-        numbers = [each for each in rest.rstrip(">").split(", ") if each.isdecimal()]
+        rest = _EXACTLY.sub(r"\1", _UP_TO.sub(r"up to \1 and \2", rest))
+        numbers = [each for each in rest.rstrip(">").split(", ") if _NUMBERS.match(each)]
         name = name.removeprefix("cuda_kernels::")
         same = name if name != Path(row["source"]).stem else ""
         what = f"`{same}<{', '.join(numbers)}>`" if numbers else f"`{same}`" if same else ""
