@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 
 import pytest
 
@@ -85,14 +86,29 @@ def test_no_attention_on_tensor_cores_spills(dim: int, arch: str) -> None:
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_no_attention_of_any_head_spills(arch: str) -> None:
+    """One of few queries and one of many for each of the largest sizes, and those of f32."""
+    from cuda_kernels import attention
+
+    kernels = [
+        *(each for each in attention.attention_bf16.kernels if not re.search("_c[12]_", each.name)),
+        *attention.attention_f32.kernels,
+    ]
+    report = cd.build(kernels, [f"cuda:{arch}"], fail_on_spill=True).report()
+    assert [item.kernel for item in report if item.resources.stack_bytes] == []
+
+
 def test_attention_fits_into_the_least_shared_memory() -> None:
     """A kernel that a table takes for one target is built for all, so it has to fit on all from
     sm_80 on; blocks have least memory on sm_86 and sm_89.
     """
-    from cuda_kernels.attention import attention_f16_64, attention_f16_128
+    from cuda_kernels import attention
 
-    for kernel in (*attention_f16_64.kernels, *attention_f16_128.kernels):
-        assert kernel.dynamic_shared_memory <= 99 * 1024
+    for name in ("attention_f16_64", "attention_f16_128", "attention_f16", "attention_f32"):
+        for kernel in getattr(attention, name).kernels:
+            assert kernel.dynamic_shared_memory <= 99 * 1024
 
 
 @on_each_gpu
