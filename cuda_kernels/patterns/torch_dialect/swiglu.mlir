@@ -75,3 +75,36 @@ module {
     return %1 : !torch.vtensor<[?,?,?,?],bf16>
   }
 }
+// -----
+// ["f32", "f16", "bf16"]
+// {"kernel": "swiglu_bf16", "fixed": {}, "axes": {}}
+module {
+  func.func @pattern(%arg0: !torch.vtensor<[?,?],bf16>, %arg1: !torch.vtensor<[?,?],bf16>) -> !torch.vtensor<[?,?],bf16> {
+    %0 = torch.aten.sigmoid %arg0 : !torch.vtensor<[?,?],bf16> -> !torch.vtensor<[?,?],bf16>
+    %1 = torch.aten.mul.Tensor %arg0, %0 : !torch.vtensor<[?,?],bf16>, !torch.vtensor<[?,?],bf16> -> !torch.vtensor<[?,?],bf16>
+    %2 = torch.aten.mul.Tensor %1, %arg1 : !torch.vtensor<[?,?],bf16>, !torch.vtensor<[?,?],bf16> -> !torch.vtensor<[?,?],bf16>
+    return %2 : !torch.vtensor<[?,?],bf16>
+  }
+}
+// -----
+// ["f32", "f16", "bf16"]
+// {"kernel": "swiglu_bf16", "fixed": {}, "axes": {}}
+module {
+  func.func @pattern(%arg0: !torch.vtensor<[?,?,?],bf16>, %arg1: !torch.vtensor<[?,?,?],bf16>) -> !torch.vtensor<[?,?,?],bf16> {
+    %0 = torch.aten.sigmoid %arg0 : !torch.vtensor<[?,?,?],bf16> -> !torch.vtensor<[?,?,?],bf16>
+    %1 = torch.aten.mul.Tensor %arg0, %0 : !torch.vtensor<[?,?,?],bf16>, !torch.vtensor<[?,?,?],bf16> -> !torch.vtensor<[?,?,?],bf16>
+    %2 = torch.aten.mul.Tensor %1, %arg1 : !torch.vtensor<[?,?,?],bf16>, !torch.vtensor<[?,?,?],bf16> -> !torch.vtensor<[?,?,?],bf16>
+    return %2 : !torch.vtensor<[?,?,?],bf16>
+  }
+}
+// -----
+// ["f32", "f16", "bf16"]
+// {"kernel": "swiglu_bf16", "fixed": {}, "axes": {}}
+module {
+  func.func @pattern(%arg0: !torch.vtensor<[?,?,?,?],bf16>, %arg1: !torch.vtensor<[?,?,?,?],bf16>) -> !torch.vtensor<[?,?,?,?],bf16> {
+    %0 = torch.aten.sigmoid %arg0 : !torch.vtensor<[?,?,?,?],bf16> -> !torch.vtensor<[?,?,?,?],bf16>
+    %1 = torch.aten.mul.Tensor %arg0, %0 : !torch.vtensor<[?,?,?,?],bf16>, !torch.vtensor<[?,?,?,?],bf16> -> !torch.vtensor<[?,?,?,?],bf16>
+    %2 = torch.aten.mul.Tensor %1, %arg1 : !torch.vtensor<[?,?,?,?],bf16>, !torch.vtensor<[?,?,?,?],bf16> -> !torch.vtensor<[?,?,?,?],bf16>
+    return %2 : !torch.vtensor<[?,?,?,?],bf16>
+  }
+}
