@@ -172,7 +172,10 @@ class NearMisses:
         positions = {op: at for at, op in enumerate(self._operations)}
         return _Graph(
             tuple(map(kind_of, positions)),
-            tuple(tuple(positions[item] for item in _before(op)) for op in positions),
+            tuple(
+                tuple(positions[item] for item in _before(op) if item in positions)
+                for op in positions
+            ),
         )
 
     @cached_property

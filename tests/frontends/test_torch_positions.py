@@ -135,7 +135,7 @@ def test_why_a_mask_is_another_one_is_said() -> None:
         Attended({"": OTHER["window"]}, 0.2), (inputs(),), [torch_patterns.cached_attention]
     )
     assert not len(report)
-    (miss,) = report.near_misses
+    (miss,) = (item for item in report.near_misses if item.kernel.endswith("_64"))
     assert miss.kernel == "cached_attention_bf16_64"
     assert "is true where -given_position[0] + i3 + 2 >= 0 and given_position[0] - i3 >= 0, " in (
         miss.reason

@@ -20,7 +20,7 @@ from custom_dispatch.kernel.operand import Buffer
 
 LEADING = (2, 3)
 """Leading dims, of operands that take any number of them."""
-_SIZES = (4, 8, 16, 24, 40)
+_SIZES = (4, 8, 16, 24, 40, 48, 56)
 _OTHERS = {6: 3, 8: 4}
 """In place of the sizes that patterns ask to be traced with."""
 _ONCE = (

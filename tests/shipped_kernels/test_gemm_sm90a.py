@@ -49,7 +49,7 @@ def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
     pair = WarpSpecialised(128, 192, 4, cluster=2)
     assert pair in [form.hopper for form in FORMS_OF_TABLES]
     launch = pair.implementation("f16", "f16", "", False, (1, cd.dim("m"), cd.dim("n")))
-    assert launch.cluster == 1
+    assert launch.given["cluster"] == 1
 
 
 def test_tiles_that_become_the_same_are_one_kernel() -> None:
@@ -79,7 +79,7 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
         layout = "SplitKStorage" if is_split else "SharedStorage"
         parts = astuple(form)[:3] if is_split else astuple(form)
         launch = form.implementation("f16", "f16", "", True, (1, cd.dim("m"), cd.dim("n")))
-        size = launch.dynamic_shared_memory
+        size = launch.given["dynamic_shared_memory"]
         assert size is not None
         assert size <= MOST_SHARED_BYTES
         lines.append(f"static_assert(sizeof({layout}<{', '.join(map(str, parts))}>) == {size});")

@@ -37,7 +37,7 @@ def arguments_of(pattern: cd.jax.Pattern) -> dict[str, Any]:
     for item in pattern.kernel.inputs:
         is_left_out = item.name == "mask" and item.name not in pattern.bools
         if isinstance(item, Buffer) and not (is_left_out and item.optional):
-            sizes = SIZES | dict(pattern.sizes)
+            sizes = {"dim": 24, "value_dim": 40} | SIZES | dict(pattern.sizes)
             shape = [sizes[str(s)] if str(s) in sizes else int(str(s)) for s in item.shape]
             found[item.name] = random.normal(size=shape).astype(item.dtype.to_numpy())
             if item.name in pattern.bools:  # as numbers, and one query sees nothing
@@ -64,7 +64,8 @@ def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.jax.Patt
         taken = {name: array for name, array in arrays.items() if name in names}
         arguments = {n: jnp.asarray(turned(pattern, n, a)) for n, a in taken.items()}
         found = function(**arguments, **scalars)
-        given = {**taken, **scalars, **pattern.fixed}
+        fixed = {name: v(SIZES["dim"]) if callable(v) else v for name, v in pattern.fixed.items()}
+        given = {**taken, **scalars, **fixed}
         assert pattern.kernel.reference is not None
         wanted = pattern.kernel.reference(
             *(given.get(item.name) for item in pattern.kernel.inputs)  # what is optional, none

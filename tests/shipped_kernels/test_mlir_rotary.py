@@ -8,7 +8,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.patterns import mlir as mlir_patterns
-from custom_dispatch.errors import LinkError
+from custom_dispatch.errors import ReplacementWarning
 from custom_dispatch.frontends.mlir import place
 
 torch = pytest.importorskip("torch")
@@ -73,16 +73,16 @@ def test_each_sequence_may_have_its_table() -> None:
     ids=["a quarter", "three quarters", "neighbours", "another sign"],
 )
 def test_what_only_looks_like_it_is_left(model: Any) -> None:
-    with pytest.raises(LinkError, match="No pattern is found in the model"):
+    with pytest.warns(ReplacementWarning, match="No pattern is found in the model"):
         place(text_of(model, arguments(1, torch.float32)), [], mlir_patterns.rotary)
 
 
 def test_where_slices_begin_is_said() -> None:
     text = text_of(Rotary(first=8), arguments(1, torch.float32))
-    with pytest.raises(LinkError) as caught:
+    with pytest.warns(ReplacementWarning) as caught:
         place(text, [], mlir_patterns.rotary)
     wanted = "is [0, 0, 0, 8], and in the pattern [0, 0, 0, 16]"
-    assert f"`static_offsets` of tensor.extract_slice {wanted}" in str(caught.value)
+    assert f"`static_offsets` of tensor.extract_slice {wanted}" in str(caught[0].message)
 
 
 def test_how_many_positions_there_are_may_be_open() -> None:

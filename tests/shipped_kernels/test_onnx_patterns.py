@@ -49,7 +49,7 @@ def inputs_of(example: Computed) -> list[str]:
 def arrays_of(pattern: cd.onnx.Pattern, example: Computed) -> dict[str, numpy.ndarray[Any, Any]]:
     """Random arrays for the operands that an example has."""
     found = {}
-    known = dict(SIZES)
+    known = {"dim": 24, "value_dim": 24} | SIZES
     if pattern.axes:  # written out, a product is of as many heads
         known["kv_heads"] = known["heads"]
     if pattern.kernel.name.startswith("rotary"):  # they are for one size of heads
@@ -113,7 +113,8 @@ def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.onnx.Pat
         arrays = arrays_of(pattern, example)
         if pattern.axes:  # scores of 16 bits are rounded there: small ones by less
             arrays["q"] *= arrays["q"].dtype.type(0.125)
-        scalars = {"epsilon": 0.25, "scale": 0.25, **pattern.fixed}
+        fixed = {name: v(24) if callable(v) else v for name, v in pattern.fixed.items()}
+        scalars = {"epsilon": 0.25, "scale": 0.25, **fixed}
         wanted = pattern.kernel.reference(
             *(arrays.get(item.name, scalars.get(item.name)) for item in pattern.kernel.inputs)
         )
