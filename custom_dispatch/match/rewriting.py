@@ -48,23 +48,24 @@ def write_first(match: Match, current: Callable[[ir.Value], ir.Value]) -> list[i
     for view in list(function.regions[0].blocks[0].operations)[:-1]:
         op = view.operation
         if op.name not in (SHAPES, SYMBOL):
-            _write(op, example.holes, match, values, given, kinds)
+            _write(op, match, current, values, given, kinds)
     return [values[value] for value in example.results]
 
 
 def _write(
     op: ir.Operation,
-    holes: Mapping[ir.Value, str],
     match: Match,
+    current: Callable[[ir.Value], ir.Value],
     values: dict[ir.Value, ir.Value],
     given: Mapping[ir.Value, ir.Value],
     kinds: Mapping[ir.Type, ir.Type | None],
 ) -> None:
     """Write one operation of an example, with the sizes of the place."""
+    holes = match.example.first.holes if match.example.first else {}
     if op.results and op.results[0] in holes:
         number = scalar_of(match, holes[op.results[0]])
         is_value = isinstance(number, ir.Value)
-        values[op.results[0]] = number if is_value else torch_types.constant(number)
+        values[op.results[0]] = current(number) if is_value else torch_types.constant(number)
         return
     types = [
         given[value].type if value in given else kinds.get(value.type) or value.type
