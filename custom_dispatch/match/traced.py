@@ -18,16 +18,18 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.arguments import arguments_by_name
-from custom_dispatch.link.constants import element_of, number_of
+from custom_dispatch.link.constants import element_of, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import functions_of, is_public, kind_of, operations_of
 from custom_dispatch.match.example import Example, read_example
 from custom_dispatch.match.pattern import Replaceable, wrong
+from custom_dispatch.match.state import VIEWS
 from custom_dispatch.match.text import Examples, Searched
 
 _VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
 """A scalar's values: every float holds them exactly; of bools there are no others."""
 _STEPS = {"f": 1.0, "i": 4}
+_CONVERSION = "torch.aten.to.dtype"
 
 
 def scalar_values(pattern: OfFunctions, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -158,6 +160,40 @@ def leading_count(example: Example, op: ir.Operation) -> int:
     if not example.pattern.kernel.has_leading_dims:
         return 0
     return int(kind.rank) - output.least_rank if output.batched else 1
+
+
+_DEPTH = 3
+"""How far a glance goes."""
+
+
+def resembles(example: Example, op: ir.Operation) -> bool:
+    """Whether a place has the last operations of an example, whatever its ranks are: a glance.
+
+    Parameters
+    ----------
+    op
+        The last operation of the place.
+    """
+    return _resembles(example, example.root, op, _DEPTH)
+
+
+def _resembles(example: Example, wanted: ir.Operation, op: ir.Operation, depth: int) -> bool:
+    if kind_of(wanted) != kind_of(op):
+        return False
+    there = [] if depth == 0 else [owner for owner in map(_computed_by, op.operands) if owner]
+    return depth == 0 or all(
+        any(_resembles(example, up, owner, depth - 1) for owner in there)
+        for value in wanted.operands
+        if (up := _computed_by(value)) and up in example.computing
+    )
+
+
+def _computed_by(value: ir.Value) -> ir.Operation | None:
+    """What computes the floats of a tensor, before views and conversions of it."""
+    op = owner_of(value)
+    while op is not None and op.operands and (kind_of(op) in VIEWS or kind_of(op) == _CONVERSION):
+        op = owner_of(op.operands[0])
+    return op
 
 
 Computes = Callable[..., Any]

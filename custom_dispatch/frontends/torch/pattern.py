@@ -38,6 +38,7 @@ from custom_dispatch.match.traced import (
     check_functions,
     leading_count,
     read_traced,
+    resembles,
     scalar_values,
 )
 from custom_dispatch.match.traced_texts import Framework, kept_text
@@ -164,7 +165,9 @@ class _Examples(TracedExamples):
         del by_name  # what is computed there does not matter
         for variant, first in self._first.items():
             leading = leading_count(first, op)
-            example = None if leading < 0 else self._or_none(variant, leading)
+            if leading < 0 or ((variant, leading) not in self._traced and not resembles(first, op)):
+                continue
+            example = self._or_none(variant, leading)
             if example is not None and kind_of(example.root) == kind_of(op):
                 yield example
 

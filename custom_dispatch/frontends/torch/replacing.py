@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -86,8 +85,8 @@ def put_kernels(
 
 
 aten = torch.ops.aten
-Form = tuple[str, str]
-"""An operation, and the tensors that it is given but need not be: their names, whether of bools."""
+Form = tuple[str, str, str]
+"""An operation, and what it is given but need not be: tensors, whether of bools, and numbers."""
 _VIEWS = {*VIEWS, *CONVERSIONS, aten.square.default, aten.pow.Tensor_Scalar}
 """What models and patterns may write in several ways, or leave out."""
 
@@ -97,42 +96,53 @@ def glanced(
 ) -> list[Pattern]:
     """The patterns that a model may have, each with those functions of it that it may have.
 
-    What is wrong with required patterns is to be said: they stay as they are.
+    Functions that it has most of can only be told of as near misses, which is done for kernels of
+    which it has none whole. What is wrong with required patterns is to be said: they stay whole.
     """
     forms = forms_of(program.graph.nodes)
     optional = [each for each in patterns if not each.required and model.may_hold(each)]
     for pattern in optional:
         # What is written another way becomes the first function, which others may have parts of.
         later = [each for each in variants(pattern) if each[0] is not pattern.computes[0]]
-        if any(_may_have(forms, pattern, *each) for each in later):
+        if any(_share(forms, pattern, *each) == 1 for each in later):
             for each in variants(pattern):
-                forms |= operations_of(pattern, *each) or Counter()
+                forms |= operations_of(pattern, *each) or frozenset()
+    whole = {
+        pattern: [each for each in variants(pattern) if _share(forms, pattern, *each) == 1]
+        for pattern in optional
+    }
+    kernels = {pattern.item.name for pattern, every in whole.items() if every}
+    tensors = frozenset(form[:2] for form in forms)
     found = []
     for pattern in patterns:
-        looked_at = None
-        if not pattern.required:
-            if pattern not in optional:
+        looked_at = whole.get(pattern)
+        if not looked_at and not pattern.required:
+            if pattern not in whole or pattern.item.name in kernels:
                 continue
-            looked_at = [each for each in variants(pattern) if _may_have(forms, pattern, *each)]
-        if looked_at is None or looked_at:
+            every = variants(pattern)
+            looked_at = [each for each in every if _share(tensors, pattern, *each) >= NEAR]
+        if looked_at or pattern.required:
             one = copy.copy(pattern)
             one._keep(looked_at=looked_at)
             found.append(one)
     return found
 
 
-def _may_have(
-    forms: Counter[Form], pattern: Pattern, function: Computes, names: tuple[str, ...]
-) -> bool:
-    """Whether a model has most of the operations of a function."""
+def _share(
+    forms: Collection[tuple[str, ...]], pattern: Pattern, function: Computes, names: tuple[str, ...]
+) -> float:
+    """How much of the operations of a function a model has; all where they are not known."""
     wanted = operations_of(pattern, function, names)
-    return not wanted or (wanted & forms).total() >= NEAR * wanted.total()
+    if not wanted:
+        return 1
+    length = len(next(iter(forms), ()))
+    return sum(form[:length] in forms for form in wanted) / len(wanted)
 
 
-def forms_of(nodes: Iterable[torch.fx.Node]) -> Counter[Form]:
-    """The operations of a graph but for views, each as often as it has it."""
-    return Counter(
-        (str(node.target), _given(node))
+def forms_of(nodes: Iterable[torch.fx.Node]) -> frozenset[Form]:
+    """The operations of a graph but for views."""
+    return frozenset(
+        (str(node.target), _given(node, "Optional[Tensor]"), _given(node, "Optional[float]"))
         for node in nodes
         if isinstance(node.target, torch._ops.OpOverload) and node.target not in _VIEWS
     )
@@ -141,7 +151,7 @@ def forms_of(nodes: Iterable[torch.fx.Node]) -> Counter[Form]:
 @functools.lru_cache(maxsize=1024)
 def operations_of(
     pattern: Pattern, function: Computes, names: tuple[str, ...]
-) -> Counter[Form] | None:
+) -> frozenset[Form] | None:
     """A function's operations, but for those that may be none; None where PyTorch cannot say."""
     values = example_values(pattern, names)
 
@@ -159,25 +169,25 @@ def operations_of(
             for node in module.graph.nodes
             if not may_be_identity(node.target) and _is_of_floats(node)
         )
-        return json.dumps([(*form, count) for form, count in forms.items()])
+        return json.dumps(sorted(forms))
 
     text = kept_text(TORCH, function, ("operations", described(names, values)), trace)
     if text is None:
         return None
-    return Counter({(kind, given): count for kind, given, count in json.loads(text)})
+    return frozenset(map(tuple, json.loads(text)))
 
 
-def _given(node: torch.fx.Node) -> str:
+def _given(node: torch.fx.Node, kind: str) -> str:
     values = arguments_of(node)
-    tensors = (
-        (argument.name, tensor_of(values.get(argument.name)))
+    given = (
+        (argument.name, values.get(argument.name))
         for argument in node.target._schema.arguments
-        if str(argument.type) == "Optional[Tensor]"
+        if str(argument.type) == kind
     )
     return " ".join(
-        f"{name} of bools" if item.dtype == torch.bool else name
-        for name, item in tensors
-        if item is not None
+        f"{name} of bools" if getattr(tensor_of(value), "dtype", None) == torch.bool else name
+        for name, value in given
+        if value is not None
     )
 
 
