@@ -6,6 +6,7 @@ every machine, and made where the model runs.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,9 @@ class Configuration:
     dtype: torch.dtype
     batch: int
     tokens: int
-    """0 where it takes images of 224 x 224."""
+    """0 where it takes what `features` says."""
+    features: tuple[int, ...] = (3, 224, 224)
+    """The sizes of an image, or of the spectrum of a sound."""
     vocabulary: int = 32000
 
 
@@ -39,13 +42,15 @@ class Hidden(torch.nn.Module):
         self.model = model
 
     def forward(self, *given: torch.Tensor) -> torch.Tensor:
-        names = ("input_ids", "attention_mask") if len(given) == 2 else ("pixel_values",)
-        found: torch.Tensor = self.model(**dict(zip(names, given, strict=True)))[0]
+        if len(given) == 1:
+            found: torch.Tensor = self.model(*given)[0]
+        else:
+            found = self.model(input_ids=given[0], attention_mask=given[1])[0]
         return found
 
 
 class HiddenWithoutCache(Hidden):
-    """The same of a decoder, which would return a cache."""
+    """The same of a decoder, which would return a cache or a state."""
 
     def forward(self, *given: torch.Tensor) -> torch.Tensor:
         ids, mask = given
@@ -53,14 +58,19 @@ class HiddenWithoutCache(Hidden):
         return found
 
 
+_CLASSES = {"T5": "EncoderModel", "CLIPVision": "Model"}
+"""What follows the prefix in the class's name, where that is not `Model`."""
+
+
 def _model(about: Configuration, directory: Path) -> torch.nn.Module:
     del directory
     import transformers
 
     config = getattr(transformers, f"{about.kind}Config")(**about.sizes)
-    config._attn_implementation = "sdpa"
     torch.manual_seed(0)
-    model = getattr(transformers, f"{about.kind}Model")(config)
+    model = getattr(transformers, f"{about.kind}{_CLASSES.get(about.kind, 'Model')}")(config)
+    if about.kind == "Whisper":
+        model = model.encoder
     with torch.no_grad():
         for index, (_, weight) in enumerate(sorted(model.named_parameters())):
             # The same numbers on every machine, whatever PyTorch's version.
@@ -71,16 +81,20 @@ def _model(about: Configuration, directory: Path) -> torch.nn.Module:
                 values = (generator.random(weight.shape, np.float32) - 0.5) * 0.06
             # Parameters alone: transformers keeps the angles of rotary embeddings in f32.
             weight.data = torch.from_numpy(values).to(about.dtype)
-    encoder = about.kind in ("Bert", "ViT")
-    return (Hidden if encoder else HiddenWithoutCache)(model).eval()
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.to(about.dtype)
+    has_cache = "use_cache" in inspect.signature(model.forward).parameters
+    return (HiddenWithoutCache if has_cache else Hidden)(model).eval()
 
 
 def _calls(about: Configuration, directory: Path) -> dict[str, Arguments]:
     del directory
     generator = np.random.Generator(np.random.Philox(3000 + about.batch))
     if not about.tokens:
-        pixels = generator.standard_normal((about.batch, 3, 224, 224), np.float32)
-        return {f"{about.batch} images": (torch.from_numpy(pixels).to(about.dtype),)}
+        values = generator.standard_normal((about.batch, *about.features), np.float32)
+        sizes = " x ".join(map(str, (about.batch, *about.features)))
+        return {sizes: (torch.from_numpy(values).to(about.dtype),)}
     shape = (about.batch, about.tokens)
     ids = torch.from_numpy(generator.integers(0, about.vocabulary, shape))
     mask = torch.ones(shape, dtype=torch.int64)
@@ -137,6 +151,75 @@ CONFIGURATIONS = {
         "Bert", {"num_hidden_layers": 4, "vocab_size": 32000}, torch.float16, 8, 128
     ),
     "vit": Configuration("ViT", {"num_hidden_layers": 4}, torch.float16, 8, 0),
+    "mistral": Configuration(
+        "Mistral",
+        {"num_hidden_layers": 2, "sliding_window": 512, "vocab_size": 32000},
+        torch.bfloat16,
+        1,
+        1024,
+    ),
+    "gemma2": Configuration(
+        "Gemma2", {"num_hidden_layers": 2, "vocab_size": 32000}, torch.bfloat16, 1, 1024
+    ),
+    "mixtral": Configuration(
+        "Mixtral",
+        {
+            "hidden_size": 1024,
+            "intermediate_size": 3584,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 16,
+            "num_key_value_heads": 4,
+            "vocab_size": 32000,
+        },
+        torch.bfloat16,
+        1,
+        1024,
+    ),
+    "modernbert": Configuration(
+        "ModernBert",
+        {"num_hidden_layers": 6, "vocab_size": 32000, "pad_token_id": 0},
+        torch.bfloat16,
+        4,
+        512,
+        vocabulary=32000,
+    ),
+    "t5-encoder": Configuration(
+        "T5",
+        {
+            "d_model": 768,
+            "d_ff": 2048,
+            "num_layers": 4,
+            "num_heads": 12,
+            "feed_forward_proj": "gated-gelu",
+        },
+        torch.bfloat16,
+        4,
+        512,
+    ),
+    "whisper-encoder": Configuration(
+        "Whisper",
+        {
+            "d_model": 768,
+            "encoder_layers": 4,
+            "encoder_attention_heads": 12,
+            "encoder_ffn_dim": 3072,
+            "decoder_layers": 1,
+        },
+        torch.float16,
+        1,
+        0,
+        (80, 3000),
+    ),
+    "clip-vision": Configuration("CLIPVision", {"num_hidden_layers": 4}, torch.float16, 8, 0),
+    "convnext": Configuration("ConvNext", {}, torch.float16, 8, 0),
+    "resnet-50": Configuration("ResNet", {}, torch.float16, 8, 0),
+    "mamba": Configuration(
+        "Mamba",
+        {"hidden_size": 768, "num_hidden_layers": 2, "vocab_size": 32000},
+        torch.bfloat16,
+        1,
+        128,
+    ),
 }
 CASES = {
     name: Case(partial(_model, about), partial(_calls, about), with_kernels, without_kernels)

@@ -12,13 +12,14 @@ transformers are
   and from JAX with kernels by pattern and by name (`cases/llama.py`). Its weights are made anew.
 - `llama-decode-1`, `llama-decode-16`: the layer for one new position of each of 1 or 16 sequences,
   with a cache of 4096 positions that is updated in place.
-- `qwen3`, `llama-1b`, `phi-2`, `gpt2`, `bert`, `vit`: whole models of transformers with a mask, at
-  sizes that nothing was tuned for (`cases/whole_models.py`).
+- `qwen3`, `llama-1b` and so on: whole models of transformers with a mask, at sizes that nothing was
+  tuned for (`cases/whole_models.py`). `--zoo` takes these alone.
 - `...-without-products`: with the other kernels, and the matrix products those of IREE.
 
 Correct first: embeddings have a cosine of at least 0.9999 to those of PyTorch in f32; other models'
 relative error (L2) to PyTorch in f32 is at most 1.2 times that of PyTorch in 16 bits. Then the time
-of a call with arguments on the device, until its result is there.
+of a call with arguments on the device, until its result is there, and what part of the GPU's time
+the kernels take that IREE generates.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ import torch
 import custom_dispatch as cd
 from benchmarks.cases import llama, minilm, model_weights, whole_models
 from benchmarks.cases.model import Arguments, Case, without_kernels
+from benchmarks.lib.gpu_profile import generated_share
 from benchmarks.lib.report import quartiles
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cpu")
@@ -157,6 +159,9 @@ def run(
                     )
             eased = case.eased(on_device) if case.eased else None
             times = _times(module, programs, on_device, modes, eased)
+            if device == "cuda":
+                held = tuple(ours.to_device(each.clone()) for each in on_device)
+                right |= generated_share(partial(ours.main, *held))
             yield {"model": name, "call": what, **right, **times}
 
 
@@ -270,7 +275,9 @@ def _line(row: dict[str, Any]) -> str:
     timed = ["ours", *(name for name in row if isinstance(row[name], tuple) and name != "ours")]
     times = ", ".join(f"{name} {row[name][0]:.3f} ms" for name in timed)
     ratios = ", ".join(f"{row[name][0] / row['ours'][0]:.2f}x {name}'s" for name in timed[1:])
-    return f"{row['model']:20} {row['call']:28} {right:18} {times}; speed {ratios}"
+    share = row.get("generated share")
+    generated = "" if share is None else f"; generated {share:.1%}, {row['largest generated']}"
+    return f"{row['model']:20} {row['call']:28} {right:18} {times}; speed {ratios}{generated}"
 
 
 def _save(file: Path, device: str, directory: Path, rows: list[dict[str, Any]]) -> None:
@@ -306,6 +313,7 @@ def main() -> int:
     parser.add_argument("half", choices=("build", "run", "both"))
     parser.add_argument("directory", type=Path)
     parser.add_argument("--model", choices=tuple(CASES), action="append")
+    parser.add_argument("--zoo", action="store_true", help="whole models of transformers alone")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument(
         "--target", action="append", help="to build for: cuda:sm_90a; again for each"
@@ -319,7 +327,7 @@ def main() -> int:
     )
     parser.add_argument("--save", type=Path, help="the results' file")
     options = parser.parse_args()
-    names = options.model or list(CASES)
+    names = options.model or list(whole_models.CASES if options.zoo else CASES)
     if options.half != "run":
         targets = options.target or TARGETS
         build(options.directory, names, targets, alone=not options.without_alone)
