@@ -14,12 +14,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from custom_dispatch.errors import (
-    CustomDispatchError,
-    LinkError,
-    ModelError,
-    ToolNotFoundError,
-)
+from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.names import check_name
 

@@ -23,12 +23,7 @@ from custom_dispatch.store import (
     open_store,
     package_identity,
 )
-from custom_dispatch.toolchain.locations import (
-    find_headers,
-    find_nvrtc,
-    find_tool,
-    nvrtc_libraries,
-)
+from custom_dispatch.toolchain.locations import find_headers, find_nvrtc, find_tool, nvrtc_libraries
 
 
 @dataclass(frozen=True, slots=True)

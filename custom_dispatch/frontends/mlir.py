@@ -19,11 +19,7 @@ from custom_dispatch.errors import LinkError
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.manifest import FunctionUse
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
-from custom_dispatch.ir.library_ir import (
-    executables_of,
-    manifest,
-    workloads_of_choices,
-)
+from custom_dispatch.ir.library_ir import executables_of, manifest, workloads_of_choices
 from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.choice import Choice

@@ -13,12 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from custom_dispatch.cpu.cpu_kernel import Processor
-from custom_dispatch.errors import (
-    DeclarationError,
-    ModelError,
-    OutputError,
-    excerpt,
-)
+from custom_dispatch.errors import DeclarationError, ModelError, OutputError, excerpt
 from custom_dispatch.files import no_room
 from custom_dispatch.ir.stored import LINKER, compiler_identity, find_compiler_tool
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture

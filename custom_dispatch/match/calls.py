@@ -16,13 +16,7 @@ from custom_dispatch.link.operations import cast, create, empty_tensor
 from custom_dispatch.match.known_sizes import fitting_of, number_for
 from custom_dispatch.match.pattern import fixed_numbers
 from custom_dispatch.match.state import Match
-from custom_dispatch.match.types import (
-    as_numbers,
-    as_the_kernels,
-    dialect_of,
-    inverse,
-    transpose,
-)
+from custom_dispatch.match.types import as_numbers, as_the_kernels, dialect_of, inverse, transpose
 
 NAMESPACE = "custom_dispatch"
 """Of the operators that stand for kernels in the torch dialect."""

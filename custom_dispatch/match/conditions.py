@@ -16,14 +16,7 @@ from iree.compiler import ir
 from custom_dispatch.link.dialects.torch_types import builtin_type, element_type
 from custom_dispatch.link.operations import name_in_text
 from custom_dispatch.match.polynomial import Atom, Polynomial
-from custom_dispatch.match.positions import (
-    AXES,
-    BOOL,
-    INTEGERS,
-    Positions,
-    Truth,
-    axes_of,
-)
+from custom_dispatch.match.positions import AXES, BOOL, INTEGERS, Positions, Truth, axes_of
 from custom_dispatch.match.sizes import Size, extents_of
 
 BROADCASTING = (

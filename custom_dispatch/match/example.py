@@ -22,15 +22,7 @@ from custom_dispatch.match.conditions import Condition, condition_of
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import NOTHING, Held, Positions
-from custom_dispatch.match.sizes import (
-    ANY,
-    ANY_SIZES,
-    SHAPES,
-    SYMBOL,
-    Size,
-    any_sizes,
-    extents_of,
-)
+from custom_dispatch.match.sizes import ANY, ANY_SIZES, SHAPES, SYMBOL, Size, any_sizes, extents_of
 from custom_dispatch.match.types import is_of_any_rank
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are

@@ -9,13 +9,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.constants import (
-    constant_value,
-    element_of,
-    number_of,
-    owner_of,
-    shortest,
-)
+from custom_dispatch.link.constants import constant_value, element_of, number_of, owner_of, shortest
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example

@@ -20,13 +20,7 @@ from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import kind_of
-from custom_dispatch.match.calls import (
-    Values,
-    call_function,
-    call_operator,
-    numbers_of,
-    scalar_of,
-)
+from custom_dispatch.match.calls import Values, call_function, call_operator, numbers_of, scalar_of
 from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise

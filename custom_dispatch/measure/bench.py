@@ -24,12 +24,7 @@ from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scratch
 from custom_dispatch.measure.comparison import Array, agreement
-from custom_dispatch.measure.inputs import (
-    BenchInputs,
-    bytes_moved,
-    launch_numbers,
-    output_arrays,
-)
+from custom_dispatch.measure.inputs import BenchInputs, bytes_moved, launch_numbers, output_arrays
 from custom_dispatch.measure.measurement import Measurement, Subject, time_in_turn
 from custom_dispatch.measure.native_launch import (
     NativeContext,

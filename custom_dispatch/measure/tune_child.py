@@ -26,11 +26,7 @@ from custom_dispatch.measure.comparison import (
     sample_of,
     taken,
 )
-from custom_dispatch.measure.inputs import (
-    BenchInputs,
-    inputs_for_kernel,
-    size_bytes,
-)
+from custom_dispatch.measure.inputs import BenchInputs, inputs_for_kernel, size_bytes
 from custom_dispatch.measure.measurement import time_in_turn
 from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch, seconds_of
 from custom_dispatch.runtime.device import device_of

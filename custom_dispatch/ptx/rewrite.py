@@ -20,14 +20,7 @@ from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
 from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span
-from custom_dispatch.ptx.operands import (
-    TYPE_BITS,
-    Address,
-    Register,
-    Symbol,
-    elements_of,
-    leaves,
-)
+from custom_dispatch.ptx.operands import TYPE_BITS, Address, Register, Symbol, elements_of, leaves
 
 _PARAMETER_SPACES = ("param", "param::entry")
 _MOVES = ("mov.b64", "mov.u64", "mov.s64")

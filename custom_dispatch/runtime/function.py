@@ -30,10 +30,7 @@ from custom_dispatch.runtime.flight import (
     is_submitting_thread,
     keep_until_done,
 )
-from custom_dispatch.runtime.incoming import (
-    NEEDS_NOTHING,
-    Needs,
-)
+from custom_dispatch.runtime.incoming import NEEDS_NOTHING, Needs
 from custom_dispatch.runtime.module_file import EntryPoints, FunctionType, ValueType
 from custom_dispatch.runtime.outgoing import Destinations
 

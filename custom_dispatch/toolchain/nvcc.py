@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from custom_dispatch.errors import (
-    DeclarationError,
-    SourceError,
-    ToolNotFoundError,
-)
+from custom_dispatch.errors import DeclarationError, SourceError, ToolNotFoundError
 from custom_dispatch.files import check_room, temporary_directory
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.sources import cpp_name

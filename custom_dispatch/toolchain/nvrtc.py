@@ -35,11 +35,7 @@ from custom_dispatch.toolchain.compiler_options import (
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import (
-    find_nvrtc,
-    include_directories,
-    nvrtc_libraries,
-)
+from custom_dispatch.toolchain.locations import find_nvrtc, include_directories, nvrtc_libraries
 from custom_dispatch.toolchain.nvcc import STANDARD
 from custom_dispatch.toolchain.nvrtc_process import Compilation, NvrtcProcess
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from custom_dispatch.cpu.checked.finding_report import (
-    findings_entry,
-    report,
-    report_globals,
-)
+from custom_dispatch.cpu.checked.finding_report import findings_entry, report, report_globals
 from custom_dispatch.cpu.checked.monitor import (
     CELL_BYTES,
     CONTEXT,

@@ -16,12 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Final
 
-from custom_dispatch.cpu.analysis.liveness import (
-    reads,
-    registers_in,
-    symbols_in,
-    written_registers,
-)
+from custom_dispatch.cpu.analysis.liveness import reads, registers_in, symbols_in, written_registers
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.lowering.waits import Waits

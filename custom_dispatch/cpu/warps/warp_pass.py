@@ -12,12 +12,7 @@ from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, function_
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.thread_function import declare
 from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
-from custom_dispatch.cpu.warps.lane_loop import (
-    FIRST,
-    NoWarpFormError,
-    lower_in_turn,
-    place_of_warp,
-)
+from custom_dispatch.cpu.warps.lane_loop import FIRST, NoWarpFormError, lower_in_turn, place_of_warp
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
 from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value

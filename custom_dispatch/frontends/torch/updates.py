@@ -15,12 +15,7 @@ from dataclasses import dataclass, field
 
 import torch
 from iree.compiler import ir
-from torch.export.graph_signature import (
-    InputKind,
-    OutputKind,
-    OutputSpec,
-    TensorArgument,
-)
+from torch.export.graph_signature import InputKind, OutputKind, OutputSpec, TensorArgument
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.torch.buffers import STATES
