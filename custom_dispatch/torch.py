@@ -28,16 +28,11 @@ if importlib.util.find_spec("torch") is None:
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.frontends.torch.importer import (
-    Imported,
-    export_model,
-    import_program,
-    kernels_in,
-)
+from custom_dispatch.frontends.torch.importer import Imported, export_model, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
 from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_error
-from custom_dispatch.frontends.torch.replacing import put_kernels
+from custom_dispatch.frontends.torch.replacing import import_with_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.frontends.torch.verifying import describe_first, give_values, in_pytorch, run
 from custom_dispatch.match.pattern import as_list, warn_of_nothing
@@ -128,15 +123,13 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         program = export_model(model, arguments, dynamic_shapes)
         given = _together(named or [], kernels_in(program))
         say("importing the model")
-        imported = import_program(program, name, most_inline, for_patterns=bool(replace))
-        replaced = None
-        if replace:
-            say("looking for the places of patterns in the model")
-            with store_if(store):
-                replaced, put = put_kernels(imported, program, replace, given)
-            given = _together(given, put)
-            if not replaced:
-                warn_of_nothing(replaced)
+        with store_if(store):
+            imported, replaced, put = import_with_kernels(
+                program, name, most_inline, replace, given
+            )
+        given = _together(given, put)
+        if replaced is not None and not replaced:
+            warn_of_nothing(replaced)
         check_unsigned(imported.module)
         check_updates(imported.module, name, imported.updates, given)
     try:
@@ -154,10 +147,10 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         return dataclasses.replace(found, parameters=changed.parameters)
 
     def first_difference() -> str:
-        again = import_program(program, name, most_inline, for_patterns=bool(replace))
         moved: dict[Any, Any] = {}
-        if replace:
-            put_kernels(again, program, replace, kernels_in(program), moved)
+        again, _, _ = import_with_kernels(
+            program, name, most_inline, replace, kernels_in(program), moved
+        )
         values = give_values(again, moved)
         found = run(load(for_cpu(again), "cpu"), name, arguments)[-len(values) :]
         return describe_first(again, values, found, arguments, tolerance)

@@ -12,12 +12,12 @@ from custom_dispatch.replaced import Replaced
 
 def replaced_in_torch(model: Any, arguments: Any, items: Any, shapes: Any = None) -> Replaced:
     """What `cd.torch.compile` says it replaced."""
-    from custom_dispatch.frontends.torch.importer import export_model, import_program
-    from custom_dispatch.frontends.torch.replacing import put_kernels
+    from custom_dispatch.frontends.torch.importer import export_model
+    from custom_dispatch.frontends.torch.replacing import import_with_kernels
 
     program = export_model(model, arguments, shapes)
-    imported = import_program(program, "main", for_patterns=True)
-    report, _ = put_kernels(imported, program, items, [])
+    imported, report, _ = import_with_kernels(program, "main", 4096, items, [])
+    assert report is not None
     assert imported.module.operation.verify()
     assert "torch.bind_symbolic_shape" not in str(imported.module)
     return report

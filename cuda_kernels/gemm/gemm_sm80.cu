@@ -18,26 +18,10 @@
 // 128 x 256, 85 operations a byte.
 
 #include "../include/activation.cuh"
-#include "../include/mma.cuh"
+#include "../include/multiply.cuh"
 #include "../include/tile.cuh"
 
 namespace cuda_kernels {
-
-// The warp-level MMA of a slice of k.
-template <class In, int Rows, int Columns>
-struct Multiply {
-  float (&accumulators)[Rows][Columns][4];
-
-  __device__ __forceinline__ void operator()(const unsigned (&a)[Rows][4], const unsigned (&b)[Columns][2]) const {
-#pragma unroll
-    for (int i = 0; i < Rows; ++i)
-#pragma unroll
-      for (int j = 0; j < Columns; ++j) {
-        const int turned = i % 2 == 0 ? j : Columns - 1 - j;  // serpentine: shares a fragment with the previous mma
-        mma(In(), accumulators[i][turned], a[i], b[turned]);
-      }
-  }
-};
 
 template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages,
           int WarpsM, int WarpsN, int WarpsK>

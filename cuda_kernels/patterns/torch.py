@@ -1,9 +1,9 @@
 """What the kernels compute in PyTorch's words, for `cd.torch.compile(..., replace=...)`.
 
-This and `torch_attention.py` load PyTorch. Each name is a tuple with a pattern for each element
-type, none of which has to be found. Models of 16 bits normalise in f32 and round before they
-multiply by the weight, and activations are rounded once an operation; the kernels round the result
-alone.
+This, `torch_attention.py` and `torch_moe.py` load PyTorch. Each name is a tuple with a pattern for
+each element type, none of which has to be found. Models of 16 bits normalise in f32 and round
+before they multiply by the weight, and activations are rounded once an operation; the kernels round
+the result alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cuda_kernels.patterns.torch_attention import (
     attentions_of_every_form,
     cached_attentions,
 )
+from cuda_kernels.patterns.torch_moe import grouped_products
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ _EVERYTHING = (
     "swiglu",
     "rotary",
     "linear",
+    "grouped",
     "matmul",
 )
 """In this order: the sum that a norm is of goes with the norm; products take what is left."""
@@ -286,6 +288,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
         *_each(gemms, "batch_matmul", _matmul, _bmm),
     ),
+    "grouped": grouped_products,
     "everything": lambda: _named(*_EVERYTHING),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -84,6 +85,17 @@ def test_sizes_and_ways_that_depend_on_data() -> None:
         assert refusal(model, X).startswith(
             f"Sizes or branches of the model depend on its data at test_torch_refusals.py.\n{said}"
         )
+
+
+def test_a_loop_over_experts() -> None:
+    """Of transformers' mixtures of experts, whose other ways have none."""
+    experts = Model(lambda x: multiply(x, x)[: int(x.sum())])
+    experts.config = SimpleNamespace(_experts_implementation="eager")
+    experts._can_set_experts_implementation = lambda: True
+    assert (
+        '  next step: call model.set_experts_implementation("grouped_mm"), which has no loop over '
+        "experts:\n"
+    ) in refusal(torch.nn.Sequential(experts), X)
 
 
 def test_tensors_that_do_not_fit_the_kernel(caplog: pytest.LogCaptureFixture) -> None:

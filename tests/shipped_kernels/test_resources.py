@@ -14,7 +14,7 @@ import custom_dispatch as cd
 MODULES = [
     item.name
     for item in pkgutil.iter_modules(cuda_kernels.__path__)
-    if item.name not in ("patterns", "shared", "quantised")  # the last: below
+    if item.name not in ("patterns", "shared", "quantised", "moe")  # the last two: below
 ]
 
 
@@ -55,15 +55,17 @@ def test_flat_attention_is_the_code_of_the_others() -> None:
 
 def test_no_product_spills() -> None:
     """The largest of each layout, and one of few rows."""
-    from cuda_kernels import gemm
+    from cuda_kernels import gemm, moe
 
     kernels = [
         kernel
-        for choice in (gemm.linear_gelu_erf_bf16, gemm.matmul_f16)
+        for choice in (gemm.linear_gelu_erf_bf16, gemm.matmul_f16, moe.grouped_linear_bf16)
         for kernel in choice.kernels
-        if "_skinny_t16x32" in kernel.name or "_t128x256_s4_c2" in kernel.name
+        if "_skinny_t16x32" in kernel.name
+        or "_t128x256_s4_c2" in kernel.name
+        or kernel.name.endswith(("bf16_t16x32_s4", "bf16_t128x256_s4"))
     ]
-    assert len(kernels) == 4
+    assert len(kernels) == 6
     report = cd.build(kernels, ["cuda:sm_80"], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
 

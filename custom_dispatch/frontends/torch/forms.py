@@ -89,7 +89,7 @@ def _convert_operands(node: torch.fx.Node) -> None:
             continue
         with node.graph.inserting_before(node):
             converted = node.graph.call_function(aten.to.dtype, (operand, result.dtype))
-        converted.meta = {**node.meta, "val": tensor.to(result.dtype)}
+        converted.meta = {**node.meta, "val": tensor.to(result.dtype), "tensor_meta": None}
         node.replace_input_with(operand, converted)
 
 

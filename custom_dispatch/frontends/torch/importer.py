@@ -15,17 +15,14 @@ from iree.compiler.extras.fx_importer import FxImporterHooks
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
 from custom_dispatch.frontends.torch.buffers import with_buffers
+from custom_dispatch.frontends.torch.decompositions import GROUPED, grouped_mm, in_known_words, own
 from custom_dispatch.frontends.torch.dtypes import array_of, element_type_of
 from custom_dispatch.frontends.torch.exporting import export
 from custom_dispatch.frontends.torch.forms import in_one_form, inline_regions
 from custom_dispatch.frontends.torch.graph import changes_a_value
 from custom_dispatch.frontends.torch.nodes import Importer, bind_sizes, name_arguments
 from custom_dispatch.frontends.torch.operator import registered_kernel
-from custom_dispatch.frontends.torch.refusals import (
-    check_program,
-    export_error,
-    quiet_tracing,
-)
+from custom_dispatch.frontends.torch.refusals import check_program, export_error, quiet_tracing
 from custom_dispatch.frontends.torch.updates import Updates, make_updates_values, return_updates
 from custom_dispatch.frontends.torch.weights import RESET, Weights
 from custom_dispatch.kernel.choice import Choice
@@ -119,6 +116,8 @@ def _use_other_names(program: torch.export.ExportedProgram) -> None:
     """Call operators by the names that IREE knows; nothing else is written anew for that."""
     for node in program.graph.nodes:
         schema = getattr(node.target, "_schema", None)
+        if schema is not None:
+            in_known_words(node)
         if schema is None or schema.name not in _OTHER_NAMES:
             continue
         packet = getattr(torch.ops.aten, _OTHER_NAMES[schema.name])
@@ -181,6 +180,7 @@ def import_program(
     inline_bytes: int = INLINE_BYTES,
     *,
     for_patterns: bool = False,
+    whole: bool = False,
 ) -> Imported:
     """A model as a module of the torch dialect, and its weights.
 
@@ -190,6 +190,8 @@ def import_program(
         Up to which size a weight becomes a constant of the module.
     for_patterns
         Whether it is written in the form in which patterns are, with what is known of sizes.
+    whole
+        Whether products of groups stay one operator, which patterns take and IREE does not.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def import_program(
         changed = {each: held[each] for each in updates.states.values()}
         weights = Weights(program, inline_bytes, digests, changed)
         importer = _import(updates.program, name, weights, for_patterns=for_patterns)
-        table = _decompositions(importer.module)
+        table = _decompositions(importer.module, whole=whole)
         if not table:
             break
         try:
@@ -241,7 +243,7 @@ def import_pattern(
         importer = _import(
             program, "pattern", FxImporterHooks(), for_patterns=True, context=context
         )
-        table = _decompositions(importer.module)
+        table = _decompositions(importer.module, whole=True)
         if not table:
             break
         program = program.run_decompositions(table)
@@ -306,15 +308,17 @@ def _import(
     return importer
 
 
-def _decompositions(module: ir.Module) -> dict[Any, Any]:
-    """PyTorch's decompositions of its operators that the torch dialect lacks or IREE gets wrong."""
+def _decompositions(module: ir.Module, *, whole: bool) -> dict[Any, Any]:
+    """Decompositions of PyTorch's operators that the torch dialect lacks or IREE gets wrong."""
     operators: list[Any] = []
     with module.context:
         operators += {_WRONG[op.name] for op in operations_of(module, *_WRONG)}
         for op in operations_of(module, "torch.operator"):
             name = str(ir.StringAttr(op.attributes["name"]).value)
             parts = name.split(".")
-            if parts[:2] == ["torch", "aten"] and name not in WITH_TENSORS:
+            if name == f"torch.{GROUPED}" and not whole:
+                operators.append(grouped_mm())
+            elif parts[:2] == ["torch", "aten"] and name not in WITH_TENSORS:
                 packet = getattr(torch.ops.aten, parts[2])
                 operators.append(getattr(packet, parts[3] if len(parts) > 3 else "default"))
     if not operators:
@@ -324,6 +328,7 @@ def _decompositions(module: ir.Module) -> dict[Any, Any]:
     found = dict(torch._decomp.get_decompositions([*operators, *inner]))
     composite = _composite()
     found |= {each: composite[each] for each in composite.keys() & set(operators) - found.keys()}
+    found |= {each: own()[each] for each in own().keys() & set(operators)}
     return found if any(operator in found for operator in operators) else {}
 
 

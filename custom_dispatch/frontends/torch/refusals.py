@@ -68,7 +68,9 @@ def export_error(error: Exception, model: torch.nn.Module | None = None) -> Mode
             log=own.log,
         )
     if isinstance(error, GuardOnDataDependentSymNode):
-        return _data_dependent(here, "", excerpt(str(error)))
+        modules = () if model is None else model.modules()
+        step = _OF_EXPERTS if any(map(_loops_over_experts, modules)) else _ON_ALL
+        return _data_dependent(here, "", excerpt(str(error)), step)
     return ModelError(
         "PyTorch cannot export the model.",
         next_step="correct what torch.export.export finds:",
@@ -174,12 +176,23 @@ def _check_tensor(what: str, tensor: torch.Tensor) -> None:
         )
 
 
-def _data_dependent(place: str, what: str, log: str) -> ModelError:
+_ON_ALL = "compute on all elements (torch.where), or take that part out of the model:"
+_OF_EXPERTS = 'call model.set_experts_implementation("grouped_mm"), which has no loop over experts:'
+
+
+def _loops_over_experts(module: torch.nn.Module) -> bool:
+    """Whether a model of transformers is one that would do without the loop."""
+    allows = getattr(module, "_can_set_experts_implementation", bool)
+    used = getattr(getattr(module, "config", None), "_experts_implementation", None)
+    return used == "eager" and bool(allows())
+
+
+def _data_dependent(place: str, what: str, log: str, step: str = _ON_ALL) -> ModelError:
     return ModelError(
         f"Sizes or branches of the model depend on its data{place}{what}.",
         expected="sizes that follow from those of the arguments, as with a mask in place of a "
         "selection",
-        next_step="compute on all elements (torch.where), or take that part out of the model:",
+        next_step=step,
         log=log,
     )
 

@@ -17,6 +17,7 @@ import torch
 from iree.compiler import ir
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from custom_dispatch.frontends.torch.decompositions import GROUPED
 from custom_dispatch.frontends.torch.forms import VIEWS
 from custom_dispatch.frontends.torch.graph import (
     CONVERSIONS,
@@ -24,7 +25,7 @@ from custom_dispatch.frontends.torch.graph import (
     may_be_identity,
     tensor_of,
 )
-from custom_dispatch.frontends.torch.importer import Imported
+from custom_dispatch.frontends.torch.importer import Imported, import_program
 from custom_dispatch.frontends.torch.pattern import (
     TORCH,
     Pattern,
@@ -36,12 +37,14 @@ from custom_dispatch.frontends.torch.pattern import (
 from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link import operations
 from custom_dispatch.match.near_misses import NEAR
 from custom_dispatch.match.pattern import as_list, with_own_names
 from custom_dispatch.match.replace import replace_places
 from custom_dispatch.match.text import Searched
 from custom_dispatch.match.traced import Computes
 from custom_dispatch.match.traced_texts import kept_text
+from custom_dispatch.phases import say
 from custom_dispatch.replaced import Replaced
 
 
@@ -82,6 +85,27 @@ def put_kernels(
     )
     names = {item.kernel for item in report}
     return report, [pattern.item for pattern in patterns if pattern.item.name in names]
+
+
+def import_with_kernels(
+    program: torch.export.ExportedProgram,
+    name: str,
+    inline_bytes: int,
+    items: Any,
+    called: Sequence[Kernel | Choice],
+    moved: dict[ir.Value, ir.Value] | None = None,
+) -> tuple[Imported, Replaced | None, list[Kernel | Choice]]:
+    """Import a model, and put kernels into it if there are items; as of both functions."""
+    if not items:
+        return import_program(program, name, inline_bytes), None, []
+    say("looking for the places of patterns in the model")
+    for whole in (True, False):
+        imported = import_program(program, name, inline_bytes, for_patterns=True, whole=whole)
+        report, put = put_kernels(imported, program, items, called, moved)
+        operators = operations.operations_of(imported.module, "torch.operator")
+        if f"torch.{GROUPED}" not in map(operations.kind_of, operators):
+            break
+    return imported, report, put
 
 
 aten = torch.ops.aten

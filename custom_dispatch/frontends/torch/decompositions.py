@@ -1,0 +1,125 @@
+"""Operators of transformers' mixtures of experts that neither IREE nor PyTorch takes apart."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from custom_dispatch.frontends.torch.graph import arguments_of, tensor_of
+
+aten = torch.ops.aten
+GROUPED = "custom_dispatch_forms.grouped_mm"
+_FALLBACK = "transformers::grouped_mm_fallback"
+"""The same product of f32 and f16, with which PyTorch does not trace its own."""
+
+
+def _histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
+    """How many elements each of `bins` bins has, of the same width from `min` to `max`, inclusive.
+
+    Where these are the same, they are the least and the greatest element.
+    """
+    x = x.flatten()
+    if x.numel() == 0:
+        return x.new_zeros(bins)
+    if min != max:
+        low, high = x.new_full((), min), x.new_full((), max)
+    else:
+        low, high = x.amin(), x.amax()
+        is_one = low == high
+        low, high = torch.where(is_one, low - 1, low), torch.where(is_one, high + 1, high)
+    is_inside = torch.logical_and(x >= low, x <= high)
+    mode = None if x.is_floating_point() else "trunc"
+    number = torch.div((x - low) * bins, high - low, rounding_mode=mode)
+    number = torch.where(is_inside, number, 0).to(torch.int64).clamp(max=bins - 1)
+    is_in = torch.logical_and(number == torch.arange(bins, device=x.device).unsqueeze(1), is_inside)
+    counted = torch.promote_types(x.dtype, torch.float32) if mode is None else torch.int64
+    return is_in.to(counted).sum(1).to(x.dtype)
+
+
+def _groups(offs: Tensor, count: Any) -> Tensor:
+    """The group of each of `count` elements: group g ends before offs[g]."""
+    return (torch.arange(count, device=offs.device).unsqueeze(1) >= offs).sum(1)
+
+
+def _grouped_mm(
+    a: Tensor,
+    b: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """A product for each group: of rows of a, of columns of b, or of k.
+
+    What is behind the last group is zero here, and anything in PyTorch. No group's numbers are
+    multiplied, even by zero, for another one: NaN and infinity stay where they are.
+    """
+    del bias  # PyTorch takes none so far
+    if offs is None:
+        found = torch.bmm(a, b)
+    elif a.dim() == b.dim():
+        groups = torch.arange(offs.shape[0], device=offs.device)
+        is_in = _groups(offs, a.shape[1]) == groups.unsqueeze(1)
+        found = torch.bmm(
+            torch.where(is_in.unsqueeze(1), a, 0), torch.where(is_in.unsqueeze(2), b, 0)
+        )
+    elif a.dim() > b.dim():
+        found = _grouped_mm(b.transpose(0, 1), a.transpose(1, 2), offs).transpose(0, 1)
+    else:
+        last, count = offs.shape[0] - 1, a.shape[0]
+        group = _groups(offs, count)
+        known = group.clamp(max=last)
+        if isinstance(count, int) and count <= last:  # of few rows, by their own matrices alone
+            found = torch.bmm(a.unsqueeze(1), b[known]).squeeze(1)
+        else:
+            found = torch.matmul(a, b)[known, torch.arange(count, device=a.device)]
+        found = torch.where((group <= last).unsqueeze(1), found, 0)
+    return found if out_dtype is None else found.to(out_dtype)
+
+
+def _fake_grouped(a: Tensor, b: Tensor, _: Tensor) -> Tensor:
+    return a.new_empty(a.shape[0], b.shape[2])
+
+
+@cache
+def grouped_mm() -> Any:
+    """What a product of groups of rows is in models and patterns: (a, b, offsets) -> c.
+
+    a [rows, k] and b [groups, k, n] are of any type and size. PyTorch's own operator can be traced
+    with bf16 alone, in rows of whole 16 bytes.
+    """
+    schema = "(Tensor a, Tensor b, Tensor offsets) -> Tensor"
+    name = GROUPED.replace(".", "::")
+    made = torch.library.custom_op(name, _grouped_mm, mutates_args=(), schema=schema)
+    made.register_fake(_fake_grouped)
+    return made._opoverload
+
+
+def in_known_words(node: torch.fx.Node) -> None:
+    """Say what IREE does not take, or gets wrong, otherwise, and products of groups as patterns do.
+
+    `topk` is sorted, which it may be, and the axis of `scatter` is counted from the front.
+    """
+    if node.target == aten.topk.default:
+        named = {name: value for name, value in node.kwargs.items() if name != "sorted"}
+        node.args, node.kwargs = node.args[:4], named
+    elif node.target.name().startswith("aten::scatter"):
+        node.args = (node.args[0], arguments_of(node)["dim"], *node.args[2:])
+    elif node.target.name() == _FALLBACK:
+        node.target = grouped_mm()
+    elif node.target == aten._grouped_mm.default:
+        given = [*node.args, *node.kwargs.values()]
+        ranks = [tensor.dim() for each in given[:2] if (tensor := tensor_of(each)) is not None]
+        if len(given) == 3 and ranks == [2, 3]:
+            node.target, node.args, node.kwargs = grouped_mm(), tuple(given), {}
+
+
+def own() -> dict[Any, Any]:
+    """By operator, what it computes."""
+    return {
+        aten.histc.default: _histc,
+        aten._grouped_mm.default: _grouped_mm,
+        grouped_mm(): _grouped_mm,
+    }
