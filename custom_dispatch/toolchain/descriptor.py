@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Struct
@@ -63,35 +64,6 @@ def fields_of(kernels: Sequence[Kernel]) -> tuple[StructFields, ...]:
     )
 
 
-# Names end in `_`, so that no macro of a source is likely to hit them. NVRTC knows another word for
-# where a field lies.
-_FIELDS_HEAD = """
-#ifdef __CUDACC_RTC__
-#define {namespace}_offset_(Type_, name_) __INTADDR__(&((Type_*)0)->name_)
-#else
-#define {namespace}_offset_(Type_, name_) __builtin_offsetof(Type_, name_)
-#endif
-namespace {namespace} {{
-template <unsigned, class> struct at_ {{ typedef void type_; }};
-template <class Result_, class Type_, class... Types_>
-struct at_<0, Result_ (*)(Type_, Types_...)> {{ typedef Type_ type_; }};
-template <unsigned index_, class Result_, class Type_, class... Types_>
-struct at_<index_, Result_ (*)(Type_, Types_...)> : at_<index_ - 1, Result_ (*)(Types_...)> {{}};
-template <class Type_> struct element_ : plain_<Type_> {{}};
-template <class Type_, decltype(sizeof(0)) count_>
-struct element_<Type_[count_]> : element_<Type_> {{}};
-template <class...> struct void_ {{ typedef void type_; }};
-template <class Type_, unsigned offset_, unsigned bytes_> struct found_ {{
-  typedef typename element_<Type_>::type_ type_;
-  __device__ static constexpr parameter_ get_() {{
-    return {{{{1, offset_, code_of_<type_>::value_, bytes_,
-             __is_class(type_) || __is_union(type_)}}}};
-  }}
-}};
-struct none_ {{ __device__ static constexpr parameter_ get_() {{ return {{{{}}}}; }} }};
-{fields}
-}}
-"""
 _FIELD = """\
 template <class Type_, class = void> struct field_{index}_ : none_ {{}};
 template <class Type_>
@@ -113,7 +85,7 @@ def _write_questions(asked: Sequence[StructFields]) -> str:
         _FIELD.format(namespace=_NAMESPACE, index=index, name=name)
         for index, name in enumerate(names)
     )
-    text = _FIELDS_HEAD.format(namespace=_NAMESPACE, fields=fields)
+    text = _text("descriptor_fields.h", "// The fields that are asked for are here.\n", fields)
     for index, item in enumerate(asked):
         function = f"decltype({cpp_name(item.entry).address})"
         struct = f"{_NAMESPACE}::at_<{item.parameter}, {function}>::type_"
@@ -174,51 +146,6 @@ _SIGNATURE, _TEXT, _ADDRESS, _FIELDS = (
     f"{_NAMESPACE}_{what}_" for what in ("signature", "text", "address", "fields")
 )
 
-# Names end in `_`, so that no macro of a source is likely to hit them.
-_HEAD = """
-namespace {namespace} {{
-template <class Type_> struct code_ {{ enum {{ value_ = 0 }}; }};
-{codes}
-template <class Type_, bool = __is_enum(Type_)> struct code_of_ : code_<Type_> {{}};
-template <class Type_> struct code_of_<Type_, true> : code_<__underlying_type(Type_)> {{}};
-template <class Type_> struct plain_ {{ typedef Type_ type_; enum {{ const_ = 0 }}; }};
-template <class Type_> struct plain_<const Type_> {{ typedef Type_ type_; enum {{ const_ = 1 }}; }};
-template <class Type_> struct plain_<volatile Type_> : plain_<Type_> {{}};
-template <class Type_> struct plain_<const volatile Type_> : plain_<const Type_> {{}};
-template <unsigned Count_> struct number_ {{ enum {{ value_ = Count_ }}; }};
-template <class Type_> __device__ number_<sizeof(Type_)> bytes_(Type_*);
-__device__ number_<0> bytes_(...);
-struct parameter_ {{ unsigned words_[{words}]; }};
-template <class Type_, unsigned form_> struct describe_ {{
-  typedef typename plain_<Type_>::type_ type_;
-  typedef decltype({namespace}::bytes_((type_*)0)) size_;
-  __device__ static constexpr parameter_ get_() {{
-    return {{{{form_, plain_<Type_>::const_, code_of_<type_>::value_, size_::value_,
-             __is_class(type_) || __is_union(type_)}}}};
-  }}
-}};
-template <class Type_> struct of_ : describe_<Type_, 0> {{}};
-template <class Type_> struct of_<Type_*> : describe_<Type_, 1> {{}};
-template <class Type_> struct of_<Type_&> : describe_<Type_, 2> {{}};
-template <class Type_> struct of_<Type_&&> : describe_<Type_, 2> {{}};
-template <unsigned Count_> struct record_ {{ unsigned count_; parameter_ parameters_[Count_]; }};
-template <class Type_> struct signature_;
-template <class Result_, class... Types_>
-struct signature_<Result_ (*)(Types_...)> : record_<sizeof...(Types_) + 1> {{
-  __device__ constexpr signature_()
-      : record_<sizeof...(Types_) + 1>{{sizeof...(Types_), {{of_<Types_>::get_()..., {{}}}}}} {{}}
-}};
-#if __cplusplus >= 201402L
-template <unsigned Count_> struct text_ {{ char letters_[Count_]; }};
-template <class Type_> __device__ constexpr auto spelled_() {{
-  text_<sizeof(__PRETTY_FUNCTION__)> result_{{}};
-  for (unsigned index_ = 0; index_ < sizeof(__PRETTY_FUNCTION__); ++index_)
-    result_.letters_[index_] = __PRETTY_FUNCTION__[index_];
-  return result_;
-}}
-#endif
-}}
-"""
 _ITEM = """\
 extern "C" __device__ const {namespace}::signature_<decltype({address})> {signature}{index}{{}};
 #if __cplusplus >= 201402L
@@ -241,8 +168,14 @@ def _head() -> str:
         )
     declarations = "\n".join(code for code in codes if code.startswith("struct"))
     specialisations = "\n".join(code for code in codes if not code.startswith("struct"))
-    head = _HEAD.format(namespace=_NAMESPACE, codes=specialisations, words=_WORDS)
+    head = _text("descriptor_types.h", "// The codes of types are here.", specialisations)
     return f"{declarations}\n{head}"
+
+
+def _text(name: str, mark: str, between: str) -> str:
+    """C++ of a file beside this one, with other lines in the place of a comment."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return text.replace(mark, between)
 
 
 def write_trailer(
