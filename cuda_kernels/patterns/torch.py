@@ -20,6 +20,7 @@ import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
+from cuda_kernels.patterns.convolutions import every_convolution, every_group_norm
 from cuda_kernels.patterns.torch_attention import (
     attentions_by_position,
     attentions_of_every_form,
@@ -29,7 +30,7 @@ from cuda_kernels.patterns.torch_moe import grouped_products
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
-    Patterns = tuple[cd.torch.Pattern, ...]
+    Patterns = tuple[cd.torch.Pattern | cd.Pattern, ...]
 
 _TYPES = ("f32", "f16", "bf16")
 
@@ -243,6 +244,8 @@ _EVERYTHING = (
     "linear",
     "grouped",
     "matmul",
+    "convolution",
+    "group_norm",
 )
 """In this order: the sum that a norm is of goes with the norm; products take what is left."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
@@ -289,6 +292,8 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul", _matmul, _bmm),
     ),
     "grouped": grouped_products,
+    "convolution": every_convolution,
+    "group_norm": every_group_norm,
     "everything": lambda: _named(*_EVERYTHING),
 }
 

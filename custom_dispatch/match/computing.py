@@ -17,7 +17,7 @@ from custom_dispatch.match.conditions import Solved, said
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import INTEGERS
 from custom_dispatch.match.sizes import SHAPES, bind_shape, extents_of
-from custom_dispatch.match.state import Match
+from custom_dispatch.match.state import Match, Shape
 
 _STEP = 1e-6
 """Between an operation of the model and what is put behind it, in the model's order."""
@@ -43,6 +43,8 @@ class Computer:
         """A place whose operands are all there, or why one cannot be computed."""
         operands = dict(match.operands)
         for name, solved in match.operands.items():
+            if isinstance(solved, Shape):
+                operands[name] = self._of_shape(match, name, solved)
             if isinstance(solved, Solved):
                 value = self._operand(match, name, solved)
                 if value is None:
@@ -65,6 +67,23 @@ class Computer:
         if key not in self._known:
             self._known[key] = self._one_for_each(solved, element, *size)
         return self._known[key]
+
+    def _of_shape(self, match: Match, name: str, shape: Shape) -> ir.Value:
+        """A tensor of which nothing but the shape is read."""
+        kernel = match.example.pattern.kernel
+        dtype = next(str(item.dtype) for item in kernel.arguments if item.name == name)
+        element = {"u": "ui", "i": "si"}.get(dtype[0], dtype[0]) + dtype[1:]
+        block = match.root.owner.operation.block
+        if (shape, element, block) not in self._known:
+            listed = ",".join(map(str, shape.sizes))
+            zeros = f"dense<{'' if 0 in shape.sizes else 0}> : "
+            held = ir.Attribute.parse(f"{zeros}tensor<{listed.replace(',', 'x')}x{element}>")
+            kind = ir.Type.parse(f"!torch.vtensor<[{listed}],{element}>")
+            with ir.InsertionPoint.at_block_begin(block):
+                found = create("torch.vtensor.literal", kind, value=held)
+            self._order[ir.OpResult(found).owner.operation] = -1.0
+            self._known[shape, element, block] = found
+        return self._known[shape, element, block]
 
     def _one_for_each(
         self, solved: Solved, element: str, tensor: ir.Value, axis: int

@@ -28,6 +28,8 @@ from custom_dispatch.match.types import is_of_any_rank
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
 # not made common (`cse`): a model that computes one twice may use one of both elsewhere.
 _PASSES = "builtin.module(inline,canonicalize,symbol-dce)"
+OPERANDS = "custom_dispatch.operands"
+"""Says which of the kernel's operands a function's parameters are, where some may be absent."""
 _SIZES = ("tensor.dim", "shape.dim", "torch.aten.size.int", SYMBOL)
 """They read a tensor's size, and nothing of its content."""
 _FRAMES = (
@@ -251,7 +253,8 @@ def read_example(
     module
         In the context of the model, and normalised.
     names
-        The arguments of the kernel that the parameters stand for; None for all that are not fixed,
+        The arguments of the kernel that the parameters stand for; None for those that the function
+        says (`OPERANDS`), or for all that are not fixed,
         without as many of the optional ones, from the last on, as there are too few.
 
     Raises
@@ -270,6 +273,8 @@ def read_example(
             "one, which computes its results in one block",
         )
     block = functions[0].regions[0].blocks[0]
+    if names is None and OPERANDS in functions[0].attributes:
+        names = [ir.StringAttr(each).value for each in functions[0].attributes[OPERANDS]]
     arguments = _parameters(pattern, block, names)
     results = _results(pattern, block)
     operands = {value: item.name for item, value in zip(arguments, block.arguments, strict=True)}

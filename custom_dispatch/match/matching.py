@@ -49,6 +49,7 @@ from custom_dispatch.match.whole import (
     more_than_wanted,
     other_size,
     used_elsewhere,
+    with_shapes,
 )
 
 _INDICES = ("index", "!torch.int", "!torch.float")
@@ -100,6 +101,7 @@ class Matcher:
         self._any_sizes = EVERY if self._loose else example.any_sizes
         self.miss = Miss(root, (), -1.0)
         for state in self._from_roots(example.roots, root, others, State()):
+            state = with_shapes(example, state)
             difference = None
             if not self._loose:
                 difference = (

@@ -40,7 +40,7 @@ class Match:
     operations: frozenset[ir.Operation]
     """What it stands for, without what a model may share."""
     operands: Mapping[str, Any]
-    """Values; what follows from a condition is a `Solved` until it is computed."""
+    """Values; until it is computed, a `Solved` for what follows from a condition, and a `Shape`."""
     scalars: Mapping[str, Any]
     """Numbers, or values of the model."""
 
@@ -91,11 +91,18 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """What an operand has to be of which a pattern reads nothing but sizes."""
+
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """What of an example and a place belongs together."""
 
     operations: Mapping[ir.Operation, frozenset[ir.Operation]] = field(default_factory=dict)
-    operands: Mapping[str, ir.Value] = field(default_factory=dict)
+    operands: Mapping[str, Any] = field(default_factory=dict)
     scalars: Mapping[str, Any] = field(default_factory=dict)
     arguments: tuple[tuple[ir.Value, ir.Value], ...] = ()
     """Arguments of regions' blocks, which belong together."""

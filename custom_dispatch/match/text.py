@@ -21,6 +21,7 @@ from custom_dispatch.match.state import Miss
 
 _TELLING = re.compile(r"\b(?:math|iree_linalg_ext|linalg)\.(?!yield|fill|index|generic)[a-z_0-9.]+")
 """Operations of an example that nothing else becomes when it is normalised, nor disappears."""
+_TELLING_TORCH = re.compile(r"\btorch\.aten\.(?!(?:size|floordiv)\.int)[\w.]+")
 _TENSORS = re.compile(r"tensor<\[?((?:[?0-9]+[x,])*(?:[?0-9]+\],|(?<=x)))((?:b?f|i)[0-9]+)>")
 """The sizes and element types of its tensors, but for those of one number."""
 
@@ -104,6 +105,10 @@ class Searched:
         """Texts that IREE cannot convert whole."""
 
     @cached_property
+    def _is_of_torch(self) -> bool:
+        return any(name.startswith(TORCH) for name in self.names)
+
+    @cached_property
     def tensors(self) -> tuple[ir.RankedTensorType, ...]:
         """The types of what its operations take and give, in any dialect."""
         ops = operations_of(self.module)
@@ -131,7 +136,7 @@ class Searched:
         return self._may_give(pattern) and all(
             (item.dtype.name not in _FLOATS or item.dtype.name in self.elements)
             and all(
-                is_open or dims_of(size) or evaluate(size, {}) in {1, *self.sizes}
+                is_open or dims_of(size) or evaluate(size, {}) in {0, 1, *self.sizes}
                 for size in item.shape
             )
             for item in pattern.kernel.inputs
@@ -156,7 +161,9 @@ class Searched:
         """Whether it has the operations that tell an example from others, and its types."""
         if text in self._lacking:
             return False
-        if TORCH not in text and not self.names.issuperset(_TELLING.findall(text)):
+        telling = _TELLING_TORCH if self._is_of_torch else _TELLING
+        is_same_dialect = self._is_of_torch or TORCH not in text
+        if is_same_dialect and not self.names.issuperset(telling.findall(text)):
             return False
         known = {1, *self.sizes, *any_sizes(text.partition(ANY_SIZES)[2])}
         return all(
@@ -179,7 +186,7 @@ class Searched:
             for text in pattern.computes
             if TORCH in text and (pattern.required or self.may_hold_text(text))
         }
-        if texts:
+        if texts and not self._is_of_torch:
             self._parsed |= convert_examples(texts)
             self._lacking = {text for text in texts if has_operation(self._parsed[text], TORCH)}
 

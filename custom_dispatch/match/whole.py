@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
@@ -13,10 +14,31 @@ from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.sizes import ANY, SHAPES, Size, extent_of, in_terms_of, is_same, size_of
-from custom_dispatch.match.state import VIEWS, Pair, State
+from custom_dispatch.match.state import VIEWS, Pair, Shape, State
 
 Difference = tuple[ir.Operation, tuple[Any, ...]]
 """Where it is, and the parts of a sentence on it."""
+
+
+def with_shapes(example: Example, state: State) -> State:
+    """The state with the operands of which the example reads sizes alone: they follow from these.
+
+    A convolution's strides are numbers in a model, and sizes of an operand in a pattern.
+    """
+    known: dict[ir.Value, dict[int, int]] = {}
+    for pair in state.sizes:
+        for mine, its in _sizes_of(example, pair):
+            atom = mine.atom if isinstance(mine, Polynomial) else None
+            number = its.number if isinstance(its, Polynomial) else None
+            if atom is not None and atom.of[0] == "extent" and number is not None:
+                known.setdefault(atom.of[1], {})[atom.of[2]] = number
+    found = dict(state.operands)
+    for value, sizes in known.items():
+        kind = ir.RankedTensorType(builtin_type(value.type))
+        each = [sizes.get(axis, size) for axis, size in enumerate(kind.shape)]
+        if value in example.operands and min(each) >= 0:
+            found.setdefault(example.operands[value], Shape(tuple(each)))
+    return replace(state, operands=found)
 
 
 def other_size(example: Example, state: State) -> Difference | None:
@@ -55,10 +77,12 @@ def _in_model(example: Example, atom: Atom, state: State) -> Size:
     bound = _bound(example, value, state)
     if bound is None:
         return Polynomial.of(atom)
+    if isinstance(bound, Shape):
+        return Polynomial.of(bound.sizes[of_axis[0]])
     return extent_of(bound, of_axis[0]) if of_axis else size_of(bound)
 
 
-def _bound(example: Example, value: ir.Value, state: State) -> ir.Value | None:
+def _bound(example: Example, value: ir.Value, state: State) -> Any:
     """The model's value that one of the example is."""
     name = example.operands.get(value)
     if name is not None:

@@ -13,7 +13,7 @@ import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import attention, gemm
 
-PACKAGES = ("attention", "elementwise", "gemm", "moe", "norms", "quantised")
+PACKAGES = ("attention", "convolution", "elementwise", "gemm", "moe", "norms", "quantised")
 COUNT = """
 import gc
 def made():

@@ -12,7 +12,7 @@ import cuda_kernels
 import custom_dispatch as cd
 
 MODULES = [
-    item.name
+    pytest.param(item.name, marks=[pytest.mark.thorough] * (item.name == "convolution"))
     for item in pkgutil.iter_modules(cuda_kernels.__path__)
     if item.name not in ("patterns", "shared", "quantised", "moe")  # the last two: below
 ]
@@ -30,7 +30,7 @@ def test_no_kernel_spills(name: str, arch: str) -> None:
     module = importlib.import_module(f"cuda_kernels.{name}")
     # Flat attention has the code of the others: below.
     items = [getattr(module, name) for name in module.__dir__() if not name.startswith("flat_")]
-    if name == "norms":  # other packages' choices are large: below
+    if name in ("convolution", "norms"):  # other packages' choices are large: below
         choices = [item for item in items if isinstance(item, cd.Choice)]
         items += [kernel for choice in choices for kernel in choice.kernels]
     found = {item.entry: item for item in items if isinstance(item, cd.Kernel)}

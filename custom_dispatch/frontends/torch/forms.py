@@ -43,6 +43,7 @@ PERMUTES: dict[Any, Callable[[dict[str, Any], int], list[int]]] = {
 }
 _PROMOTING = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
 """What takes tensors of two types, and converts both to that of the result."""
+_CONVOLUTIONS = ("aten::conv1d", "aten::conv2d", "aten::conv3d")
 _WHERE = {"device", "layout", "pin_memory"}
 """They say where a tensor is, and not what it holds."""
 VIEWS = {
@@ -95,6 +96,18 @@ def _convert_operands(node: torch.fx.Node) -> None:
 
 def _bring(node: torch.fx.Node) -> None:
     given = arguments_of(node)
+    if node.target._schema.name in _CONVOLUTIONS:
+        _bring_convolution(node, given)
+        return
+    if node.target is aten.instance_norm.default and given["use_input_stats"]:
+        names = ("input", "weight", "bias", "eps")
+        x, *affine, epsilon = (given[name] for name in names)
+        channels = tensor_of(x)
+        if channels is not None and isinstance(channels.shape[1], int):
+            _call(node, aten.group_norm.default, x, channels.shape[1], *affine, epsilon, False)
+            return
+    if node.target is aten.batch_norm.default and not given["training"]:
+        given["momentum"] = 0.0  # it is for what training changes
     source, tensor = tensor_of(given.get("self")), tensor_of(node)
     if source is not None and tensor is not None:
         if node.target in RESHAPES:
@@ -124,6 +137,33 @@ def _bring(node: torch.fx.Node) -> None:
     if given.keys() == {argument.name for argument in declared}:
         node.args = tuple(given[each.name] for each in declared if not each.kwarg_only)
         node.kwargs = {each.name: given[each.name] for each in declared if each.kwarg_only}
+
+
+def _bring_convolution(node: torch.fx.Node, given: dict[str, Any]) -> None:
+    """Write a convolution as the one of any number of axes, with a number for each of them."""
+    source, weight = tensor_of(given["input"]), tensor_of(given["weight"])
+    if source is None or weight is None or source.dim() != weight.dim():
+        return
+    axes = weight.dim() - 2
+    both = [0] * axes
+    stride, padding, dilation = (
+        [*given[name]] * (axes // len(given[name])) for name in ("stride", "padding", "dilation")
+    )
+    if isinstance(given["padding"], str):
+        if given["padding"] == "same":
+            both = [by * (size - 1) for by, size in zip(dilation, weight.shape[2:], strict=True)]
+        padding = [each // 2 for each in both]
+    if any(each % 2 for each in both):  # one more at the end, which IREE gets wrong
+        more = [end for each in reversed(both) for end in (0, each % 2)]
+        with node.graph.inserting_before(node):
+            pad = aten.constant_pad_nd.default
+            padded = node.graph.call_function(pad, (given["input"], more, 0.0))
+        padded.meta = {**node.meta, "val": torch.nn.functional.pad(source, more)}
+        padded.meta.pop("tensor_meta", None)
+        given["input"] = padded
+    first = (given[name] for name in ("input", "weight", "bias"))
+    numbers = (stride, padding, dilation, False, [0] * axes, given["groups"])
+    _call(node, aten.convolution.default, *first, *numbers)
 
 
 def _call(node: torch.fx.Node, target: Any, *arguments: Any) -> None:

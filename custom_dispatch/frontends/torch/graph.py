@@ -27,6 +27,11 @@ _IDENTITIES = {
     aten.lift_fresh_copy.default,
     *CONVERSIONS,
 }
+_ANEW = {
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+    *("batch_norm", "group_norm", "instance_norm", "layer_norm", "linear", "matmul", "max_pool2d"),
+}
+"""They compute what they give, which operators outside of PyTorch's core need not say."""
 _DIMS = {"dim", "dims", "dim0", "dim1", "start_dim", "end_dim"}
 # One more than its argument's rank is what they count dims in.
 _ONE_MORE = {aten.unsqueeze.default, aten.stack.default}
@@ -156,6 +161,7 @@ def may_be_a_view(node: torch.fx.Node) -> bool:
     if node.target in CASTS:
         return bool(node.meta["val"].dtype == node.args[0].meta["val"].dtype)
     # Of others than the core's, such as dropout, the schema does not tell.
-    return torch.Tag.core not in node.target.tags or any(
-        result.alias_info is not None for result in node.target._schema.returns
+    return node.target._schema.name.removeprefix("aten::") not in _ANEW and (
+        torch.Tag.core not in node.target.tags
+        or any(result.alias_info is not None for result in node.target._schema.returns)
     )

@@ -28,6 +28,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.operations import has_operation, kind_of
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.pattern import Pattern as TextPattern
 from custom_dispatch.match.pattern import wrong
 from custom_dispatch.match.positions import Held
 from custom_dispatch.match.text import Searched
@@ -103,15 +104,15 @@ class Pattern(OfFunctions):
         return _Examples(self, model)
 
 
-def as_pattern(item: Any) -> Pattern:
-    """An entry of `replace=` as a pattern.
+def as_pattern(item: Any) -> Pattern | TextPattern:
+    """An entry of `replace=` as a pattern; text is in the torch dialect.
 
     Raises
     ------
     DeclarationError
         It is neither a pattern nor a kernel with a reference.
     """
-    if isinstance(item, Pattern):
+    if isinstance(item, Pattern | TextPattern):
         return item
     if not isinstance(item, Kernel | Choice):
         raise DeclarationError(

@@ -116,15 +116,16 @@ _VIEWS = {*VIEWS, *CONVERSIONS, aten.square.default, aten.pow.Tensor_Scalar}
 
 
 def glanced(
-    patterns: Sequence[Pattern], program: torch.export.ExportedProgram, model: Searched
-) -> list[Pattern]:
+    patterns: Sequence[Any], program: torch.export.ExportedProgram, model: Searched
+) -> list[Any]:
     """The patterns that a model may have, each with those functions of it that it may have.
 
     Functions that it has most of can only be told of as near misses, which is done for kernels of
     which it has none whole. What is wrong with required patterns is to be said: they stay whole.
     """
     forms = forms_of(program.graph.nodes)
-    optional = [each for each in patterns if not each.required and model.may_hold(each)]
+    traced = [each for each in patterns if isinstance(each, Pattern)]
+    optional = [each for each in traced if not each.required and model.may_hold(each)]
     for pattern in optional:
         # What is written another way becomes the first function, which others may have parts of.
         later = [each for each in variants(pattern) if each[0] is not pattern.computes[0]]
@@ -139,6 +140,9 @@ def glanced(
     tensors = frozenset(form[:2] for form in forms)
     found = []
     for pattern in patterns:
+        if not isinstance(pattern, Pattern):  # a text takes no time to trace
+            found += [pattern] * (pattern.required or model.may_hold(pattern))
+            continue
         looked_at = whole.get(pattern)
         if not looked_at and not pattern.required:
             if pattern not in whole or pattern.item.name in kernels:

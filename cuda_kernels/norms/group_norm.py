@@ -1,0 +1,82 @@
+"""Group normalisation, and an activation behind it: the declarations for `group_norm.cu`.
+
+The number of groups is the last size of `grouping`, an array [0, groups] that has no elements: a
+launch follows from shapes alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.convolution.activations import activated
+from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.lazily import TYPES, lazily
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+THREADS = 512
+
+
+def _normalised(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    grouping: Array,
+    epsilon: float,
+    slope: float,
+    activation: int,
+) -> Array:
+    rows = x.astype(numpy.float64).reshape(x.shape[0], grouping.shape[1], -1)
+    with numpy.errstate(invalid="ignore"):  # inf - inf is NaN, as it should be
+        centred = rows - rows.mean(axis=-1, keepdims=True)
+        variance = (centred * centred).mean(axis=-1, keepdims=True)
+        result = (centred / numpy.sqrt(variance + epsilon)).reshape(x.shape)
+    per_channel = (-1, *(1,) * (x.ndim - 2))
+    if weight is not None and weight.size:
+        result = result * weight.astype(numpy.float64).reshape(per_channel)
+    if bias is not None and bias.size:
+        result = result + bias.astype(numpy.float64).reshape(per_channel)
+    rounded: Array = activated(activation, result, slope).astype(x.dtype)
+    return rounded
+
+
+def declare(axes: int, dtype: str, threads: int = THREADS) -> cd.Kernel:
+    """The kernel for images [n, c, h, w] if `axes` is 2, or for [n, c, w], and an element type."""
+    images, channels, groups = cd.dim("images"), cd.dim("channels"), cd.dim("groups")
+    size = [cd.dim("height"), cd.dim("width")][2 - axes :]
+    shape, count = [images, channels, *size], size[0] * size[-1] if axes == 2 else size[0]
+    return cd.Kernel(
+        f"group_norm_{axes}d_{dtype}",
+        source="group_norm.cu",
+        entry=f"cuda_kernels::group_norm<{C_TYPES[dtype]}, {threads}>",
+        operands=[
+            cd.In("x", dtype, shape),
+            cd.In("weight", dtype, [channels], optional=True),
+            cd.In("bias", dtype, [channels], optional=True),
+            cd.In("grouping", "u8", [0, groups]),
+            cd.Out("y", dtype, shape),
+            cd.Scalar("groups_of_image", "i32", groups),
+            cd.Scalar("channels_of_group", "i32", channels // groups),
+            cd.Scalar("size", "i32", count),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("slope", "f32"),
+            cd.Scalar("activation", "i32"),
+        ],
+        block=threads,
+        grid=images * groups,
+        requires=[channels % groups == 0],
+        reference=_normalised,
+    )
+
+
+__getattr__, __dir__ = lazily(
+    globals(),
+    {
+        f"group_norm_{axes}d_{dtype}": partial(declare, axes, dtype)
+        for axes, dtype in product((1, 2), TYPES)
+    },
+)
