@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, ToolNotFoundError
+from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.names import check_name
 
@@ -32,7 +32,7 @@ from custom_dispatch.frontends.onnx.importer import (
     infer_types,
     kernel_of,
 )
-from custom_dispatch.frontends.onnx.model import Graph, newer, read_model
+from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
@@ -114,23 +114,10 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     nodes = find_kernels(graph, given)
     called = list(dict.fromkeys(nodes.values()))
 
-    def compiled(graph: Graph) -> CompiledModule:
-        typed = infer_types(graph, nodes)
-        say("importing the model")
-        module, parameters = import_graph(typed, nodes, name)
-        done = compile_module(
-            module, called, targets, replace=patterns, flags=flags, store=store, **options
-        )
-        return dataclasses.replace(done, parameters=parameters)
-
-    try:
-        return compiled(graph)
-    except (LinkError, ModelError):
-        converted = newer(graph)
-        if converted is None:
-            raise
-        try:
-            return compiled(converted)
-        except CustomDispatchError:
-            pass
-        raise  # what is wrong with the model as it is
+    typed = infer_types(graph, nodes)
+    say("importing the model")
+    module, parameters = import_graph(typed, nodes, name)
+    done = compile_module(
+        module, called, targets, replace=patterns, flags=flags, store=store, **options
+    )
+    return dataclasses.replace(done, parameters=parameters)

@@ -10,12 +10,13 @@ written out rounds once an operation, and the kernels round the result alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import sqrt
+from itertools import product
+from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy
-from onnx import GraphProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
@@ -61,79 +62,130 @@ def _patterns(module: Any, name: str, *computes: Any) -> Patterns:
 # -- rows
 
 _NORM = _node("RMSNormalization", "x weight", "y", axis=-1)
+_LAYER_NORM = _node("LayerNormalization", "x weight bias", "y", axis=-1)
+_LAYER_NORM_ALONE = _node("LayerNormalization", "x weight", "y", axis=-1)
 
 
-def _squares(x: str) -> list[tuple[list[NodeProto], dict[str, Any]]]:
-    """The mean of the squares, as before and since version 18 of ONNX."""
-    square = _node("Pow", f"{x} two", "square")
-    two = numpy.float32(2)
+def _means(of: str, gives: str) -> list[tuple[NodeProto, dict[str, Any]]]:
+    """The mean of rows, before and since version 18 of ONNX; and its constants."""
     return [
-        ([square, _node("ReduceMean", "square axes", "mean")], {"two": two, "axes": [-1]}),
-        ([square, _node("ReduceMean", "square", "mean", axes=[-1])], {"two": two}),
+        (_node("ReduceMean", of, gives, axes=[-1]), {}),
+        (_node("ReduceMean", f"{of} axes", gives), {"axes": [-1]}),
     ]
 
 
-def _written_out_norm(x: str) -> list[tuple[list[NodeProto], dict[str, Any]]]:
-    """RMS norm as PyTorch's exporter writes it, in f32."""
+def _squares(of: str) -> list[NodeProto]:
+    return [_node("Pow", f"{of} two", "square"), _node("Mul", f"{of} {of}", "square")]
+
+
+def _divided(of: str) -> list[list[NodeProto]]:
+    """Rows divided by a root, in three ways."""
+    by_inverse = _node("Mul", f"{of} inverse", "normed")
     return [
-        (
+        [_node("Div", f"{of} root", "normed")],
+        [_node("Reciprocal", "root", "inverse"), by_inverse],
+        [_node("Div", "one root", "inverse"), by_inverse],
+    ]
+
+
+_ROOT = [_node("Add", "mean epsilon", "more"), _node("Sqrt", "more", "root")]
+
+
+def _constants(nodes: Sequence[NodeProto], kind: Any) -> dict[str, Any]:
+    """One and two, where a graph has them."""
+    used = {name for node in nodes for name in node.input}
+    return {name: kind(n) for name, n in {"one": 1, "two": 2}.items() if name in used}
+
+
+def _written_out_norms(dtype: str, *, casts: bool) -> list[GraphProto]:
+    """RMS norm as models write it, in their type, or in f32 and rounded before the weight."""
+    wide = "wide" if casts else "x"
+    narrow = "rounded" if casts else "normed"
+    kind = numpy.float32 if casts else _TYPES[dtype]
+    found = []
+    for square, (mean, axes), divided in product(
+        _squares(wide), _means("square", "mean"), _divided(wide)
+    ):
+        to = helper.np_dtype_to_tensor_dtype(numpy.dtype(_TYPES[dtype]))
+        nodes = [
+            *([_node("Cast", "x", "wide", to=TensorProto.FLOAT)] if casts else []),
+            *(square, mean, *_ROOT, *divided),
+            *([_node("Cast", "normed", "rounded", to=to)] if casts else []),
+            _node("Mul", f"weight {narrow}", "y"),
+        ]
+        constants = {**_constants(nodes, kind), **axes}
+        found.append(_graph(nodes, "x weight epsilon", "y", **constants))
+    return found
+
+
+def _written_out_layer_norms(dtype: str, *, has_bias: bool) -> list[GraphProto]:
+    """As models older than version 17 have it; tf2onnx multiplies the weight by the inverse."""
+    means = zip(_means("x", "middle"), _means("square", "mean"), strict=True)
+    found = []
+    for ((middle, axes), (mean, _)), square in product(means, _squares("moved")):
+        start = [middle, _node("Sub", "x middle", "moved"), square, mean, *_ROOT]
+        ends = [
             [
-                *nodes,
-                _node("Add", "mean epsilon", "more"),
-                _node("Sqrt", "more", "root"),
-                _node("Reciprocal", "root", "scale"),
-                _node("Mul", f"{x} scale", "normed"),
-                _node("Mul", "weight normed", "y"),
-            ],
-            constants,
-        )
-        for nodes, constants in _squares(x)
-    ]
+                *divided,
+                _node("Mul", "normed weight", "scaled" if has_bias else "y"),
+                *([_node("Add", "scaled bias", "y")] if has_bias else []),
+            ]
+            for divided in _divided("moved")
+        ]
+        if has_bias:
+            of_tensorflow = [
+                _node("Reciprocal", "root", "inverse"),
+                _node("Mul", "inverse weight", "factor"),
+                _node("Mul", "x factor", "scaled"),
+                _node("Mul", "middle factor", "scaled_middle"),
+                _node("Sub", "bias scaled_middle", "rest"),
+                _node("Add", "scaled rest", "y"),
+            ]
+            ends.append(of_tensorflow)
+        inputs = "x weight bias epsilon" if has_bias else "x weight epsilon"
+        for end in ends:
+            nodes = [*start, *end]
+            constants = {**_constants(nodes, _TYPES[dtype]), **axes}
+            found.append(_graph(nodes, inputs, "y", **constants))
+    return found
 
 
-_SUM = _node("Add", "x residual", "total")
 _SUM_AND_NORM = _graph(
-    [_SUM, _node("RMSNormalization", "total weight", "y", axis=-1)],
+    [
+        _node("Add", "x residual", "total"),
+        _node("RMSNormalization", "total weight", "y", axis=-1),
+    ],
     "x residual weight",
     "total y",
 )
 
 
+def _rewritten(module: Any, name: str, graphs: Sequence[GraphProto], first: NodeProto) -> Patterns:
+    """A pattern whose places are written as its first node."""
+    return (cd.onnx.Pattern(getattr(module, name), graphs, first=first, required=False),)
+
+
 def _rms_norms() -> Patterns:
-    return (
-        *_patterns(norms, "rms_norm", _NORM),
-        *(
-            cd.onnx.Pattern(
-                norms.rms_norm_f32,
-                _graph(nodes, "x weight epsilon", "y", **constants),
-                required=False,
-            )
-            for nodes, constants in _written_out_norm("x")
-        ),
-    )
+    found: Patterns = ()
+    for dtype in _TYPES:
+        graphs = _written_out_norms(dtype, casts=False)
+        graphs += [] if dtype == "f32" else _written_out_norms(dtype, casts=True)
+        found += _rewritten(norms, f"rms_norm_{dtype}", graphs, _NORM)
+    return found
 
 
 def _add_rms_norms() -> Patterns:
-    return (
-        *_patterns(norms, "add_rms_norm", _SUM_AND_NORM),
-        *(
-            cd.onnx.Pattern(
-                norms.add_rms_norm_f32,
-                _graph([_SUM, *nodes], "x residual weight epsilon", "total y", **constants),
-                required=False,
-            )
-            for nodes, constants in _written_out_norm("total")
-        ),
-    )
+    return _patterns(norms, "add_rms_norm", _SUM_AND_NORM)
 
 
 def _layer_norms() -> Patterns:
-    return _patterns(
-        norms,
-        "layer_norm",
-        _node("LayerNormalization", "x weight bias", "y"),
-        _node("LayerNormalization", "x weight", "y"),
-    )
+    found: Patterns = ()
+    for dtype, (first, has_bias) in product(
+        _TYPES, ((_LAYER_NORM, True), (_LAYER_NORM_ALONE, False))
+    ):
+        graphs = _written_out_layer_norms(dtype, has_bias=has_bias)
+        found += _rewritten(norms, f"layer_norm_{dtype}", graphs, first)
+    return found
 
 
 def _softmaxes() -> Patterns:
@@ -143,34 +195,68 @@ def _softmaxes() -> Patterns:
 # -- elements
 
 
-def _with_erf(dtype: str) -> list[NodeProto | GraphProto]:
-    """GELU, and the two orders in which PyTorch's exporters multiply where it is written out."""
-    kind = _TYPES[dtype]
-    constants = {"root": kind(sqrt(2)), "one": kind(1), "half": kind(0.5)}
-    below = [
-        _node("Div", "x root", "scaled"),
-        _node("Erf", "scaled", "erf"),
-        _node("Add", "erf one", "more"),
-    ]
-    factor_first = [_node("Mul", "half more", "factor"), _node("Mul", "x factor", "y")]
-    factor_last = [_node("Mul", "x more", "twice"), _node("Mul", "twice half", "y")]
+def _halved(more: str) -> list[list[NodeProto]]:
+    """X and a factor multiplied, and halved at one place or another."""
     return [
-        _node("Gelu", "x", "y"),
-        _graph([*below, *factor_first], "x", "y", **constants),
-        _graph([*below, *factor_last], "x", "y", **constants),
+        [_node("Mul", f"half {more}", "factor"), _node("Mul", "x factor", "y")],
+        [_node("Mul", f"x {more}", "twice"), _node("Mul", "twice half", "y")],
+        [_node("Mul", "half x", "part"), _node("Mul", f"part {more}", "y")],
     ]
+
+
+def _with_erf(kind: Any) -> list[GraphProto]:
+    """GELU as models write it out."""
+    scaled = [_node("Div", "x root", "scaled"), _node("Mul", "x inverse", "scaled")]
+    constants = {"one": kind(1), "half": kind(0.5)}
+    below = [_node("Erf", "scaled", "erf"), _node("Add", "erf one", "more")]
+    numbers = ({"root": kind(sqrt(2))}, {"inverse": kind(sqrt(0.5))})
+    return [
+        _graph([node, *below, *end], "x", "y", **constants, **number)
+        for (node, number), end in product(zip(scaled, numbers, strict=True), _halved("more"))
+    ]
+
+
+def _with_tanh(kind: Any) -> list[GraphProto]:
+    """Its approximation, as GPT-2 (three forms of the cube) and GPT-NeoX write it."""
+    square = _node("Mul", "x x", "square")
+    cubes = [
+        [_node("Pow", "x three", "cube")],
+        [square, _node("Mul", "square x", "cube")],
+    ]
+    inners = [
+        [
+            *cube,
+            _node("Mul", "cube little", "added"),
+            _node("Add", "x added", "sum"),
+            _node("Mul", "sum root", "inner"),
+        ]
+        for cube in cubes
+    ]
+    inners += [
+        [
+            *[_node("Mul", "x root", "start"), _node("Mul", "x little", "part_of_square")],
+            *[_node("Mul", "part_of_square x", "added"), _node("Add", "added one", "sum")],
+            _node("Mul", "start sum", "inner"),
+        ]
+    ]
+    ends = [_node("Tanh", "inner", "tanh"), _node("Add", "tanh one", "more")]
+    numbers = {"three": 3, "little": 0.044715, "root": sqrt(2 / pi), "one": 1, "half": 0.5}
+    found = []
+    for inner, end in product(inners, _halved("more")):
+        nodes = [*inner, *ends, *end]
+        used = {name for node in nodes for name in node.input}
+        constants = {name: kind(n) for name, n in numbers.items() if name in used}
+        found.append(_graph(nodes, "x", "y", **constants))
+    return found
 
 
 def _gelus() -> Patterns:
-    return (
-        *(
-            cd.onnx.Pattern(
-                getattr(elementwise, f"gelu_erf_{dtype}"), _with_erf(dtype), required=False
-            )
-            for dtype in _TYPES
-        ),
-        *_patterns(elementwise, "gelu_tanh", _node("Gelu", "x", "y", approximate="tanh")),
-    )
+    exact, approximate = _node("Gelu", "x", "y"), _node("Gelu", "x", "y", approximate="tanh")
+    found: Patterns = ()
+    for dtype, kind in _TYPES.items():
+        found += _rewritten(elementwise, f"gelu_erf_{dtype}", _with_erf(kind), exact)
+        found += _rewritten(elementwise, f"gelu_tanh_{dtype}", _with_tanh(kind), approximate)
+    return found
 
 
 def _swiglus() -> Patterns:
@@ -222,80 +308,112 @@ def _attentions() -> Patterns:
     return tuple(found)
 
 
-def _written_out(scaled: list[NodeProto], *, has_mask: bool, nan: bool = False) -> list[NodeProto]:
-    """Products, a mask that is added, and a softmax; k is transposed."""
-    scores = scaled[-1].output[0] if scaled else "scores"
-    weights = "known" if nan else "weights"
+_SCALINGS: tuple[tuple[list[NodeProto], Any], ...] = (
+    ([_node("Mul", "scores scale", "scaled")], None),
+    ([_node("Div", "scores divisor", "scaled")], lambda divisor: 1 / divisor),
+    ([_node("Mul", "q scale", "q_scaled")], None),
+    ([_node("Div", "q divisor", "q_scaled")], lambda divisor: 1 / divisor),
+    ([_node("Mul", "k scale", "k_scaled")], None),
+    (
+        [_node("Mul", "q root", "q_scaled"), _node("Mul", "k root", "k_scaled")],
+        lambda root: root * root,
+    ),
+    (
+        [_node("Div", "q divisor", "q_scaled"), _node("Div", "k divisor", "k_scaled")],
+        lambda divisor: 1 / divisor**2,
+    ),
+    ([], 1.0),
+)
+"""Where models multiply scores, queries and keys by what, and what the scale is then; None for an
+input of that name."""
+
+
+def _written_out(scaling: list[NodeProto], *, has_mask: bool, nan: bool) -> list[NodeProto]:
+    """Products, a mask that is added, and a softmax; k is transposed.
+
+    Parameters
+    ----------
+    nan
+        Whether weights are zero for a query that sees nothing, as in `scaled_dot_product_attention`
+        of PyTorch.
+    """
+    given = {name for node in scaling for name in node.output}
+    q, k = ("q_scaled" if "q_scaled" in given else "q", "k_scaled" if "k_scaled" in given else "k")
+    after = [node for node in scaling if "scores" in node.input]
+    before = [node for node in scaling if node not in after]
+    scores = "scaled" if after else "scores"
     return [
-        _node("MatMul", "q k", "scores"),
-        *scaled,
+        *before,
+        _node("MatMul", f"{q} {k}", "scores"),
+        *after,
         *([_node("Add", f"{scores} mask", "masked")] if has_mask else []),
         _node("Softmax", "masked" if has_mask else scores, "weights", axis=-1),
         *([_node("IsNaN", "weights", "none")] if nan else []),
         *([_node("Where", "none zero weights", "known")] if nan else []),
-        _node("MatMul", f"{weights} v", "out"),
+        _node("MatMul", f"{'known' if nan else 'weights'} v", "out"),
     ]
 
 
 def _attentions_written_out() -> Patterns:
-    """As PyTorch's exporters write it before version 23: of models that do it themselves, and of
-    `scaled_dot_product_attention`, whose queries and keys come with their scales, and where a
-    query that sees nothing has weights of 0.
+    """As models write it, and PyTorch's exporters before version 23, with heads of any size.
+
+    Each place becomes ONNX's operator, for which the patterns before these choose a kernel.
     """
     found = []
     for dtype, kind in _TYPES.items():
-        for size in _HEADS:
-            plain, masked = (
-                getattr(attentions, f"{prefix}attention_{dtype}_{size}")
-                for prefix in ("", "masked_")
-            )
-            root = {"root": kind(sqrt(size))}
-            forms: tuple[tuple[str, list[NodeProto], bool, dict[str, Any], dict[str, Any]], ...] = (
-                ("scale", [_node("Mul", "scores scale", "scaled")], False, {}, {}),
-                ("", [_node("Div", "scores root", "scaled")], False, root, {"scale": size**-0.5}),
-                ("", [], False, {}, {"scale": 1.0}),
-                ("", [], True, {"zero": kind(0)}, {"scale": 1.0}),
-            )
-            for kernel, mask in ((plain, ""), (plain, "mask"), (masked, "mask")):
-                for scale, scaled, nan, constants, fixed in forms:
-                    nodes = _written_out(scaled, has_mask=bool(mask), nan=nan)
-                    found.append(
-                        cd.onnx.Pattern(
-                            kernel,
-                            _graph(nodes, f"q k v {mask} {scale}", "out", **constants),
-                            fixed={"causal": False, **fixed},
-                            axes={"k": (0, 1, 3, 2)},
-                            required=False,
-                        )
+        for prefix, inputs in (("", "q k v"), ("", "q k v mask"), ("masked_", "q k v mask")):
+            kernel = getattr(attentions, f"{prefix}attention_{dtype}")
+            for scaling, scale in _SCALINGS:
+                names = {name for node in scaling for name in node.input}
+                number = " ".join(names & {"scale", "divisor", "root"})
+                graphs = [
+                    _graph(
+                        _written_out(scaling, has_mask="mask" in inputs, nan=nan),
+                        f"{inputs} {number}",
+                        "out",
+                        **({"zero": kind(0)} if nan else {}),
                     )
+                    for nan in (False, True)
+                ]
+                found.append(
+                    cd.onnx.Pattern(
+                        kernel,
+                        graphs,
+                        fixed={"causal": False, **({} if scale is None else {"scale": scale})},
+                        axes={"k": (0, 1, 3, 2)},
+                        first=_node("Attention", inputs, "out", is_causal=0),
+                        required=False,
+                    )
+                )
     return tuple(found)
 
 
+_ROTARY_HEADS = (*_HEADS, 80, 96, 256)
+
+
 def _rotaries() -> Patterns:
-    """Rotary embedding with halves, as PyTorch's exporter writes it: half a head is a number."""
+    """Rotary embedding with halves, as PyTorch's exporters write it: half a head is a number.
+
+    The tables have no axis for heads, or one of size 1.
+    """
     found = []
-    for size in _HEADS:
-        constants = {
-            "zero": [0],
-            "half": [size // 2],
-            "end": [2**63 - 1],
-            "last": [3],
-            "one": [1],
-        }
+    for size, apart in product(_ROTARY_HEADS, (False, True)):
+        numbers = {"zero": [0], "half": [size // 2], "end": [2**63 - 1], "last": [3], "one": [1]}
+        tables = [] if apart else [_node("Unsqueeze", "cos one", "cosines")]
+        tables += [] if apart else [_node("Unsqueeze", "sin one", "sines")]
         nodes = [
             _node("Slice", "x half end last one", "upper"),
             _node("Neg", "upper", "turned"),
             _node("Slice", "x zero half last one", "lower"),
             _node("Concat", "turned lower", "halves", axis=-1),
-            _node("Unsqueeze", "cos one", "cosines"),
-            _node("Mul", "x cosines", "kept"),
-            _node("Unsqueeze", "sin one", "sines"),
-            _node("Mul", "halves sines", "moved"),
+            *tables,
+            _node("Mul", "x cos" if apart else "x cosines", "kept"),
+            _node("Mul", "halves sin" if apart else "halves sines", "moved"),
             _node("Add", "kept moved", "y"),
         ]
-        graph = _graph(nodes, "x cos sin", "y", **constants)
+        graph = _graph(nodes, "x cos sin", "y", **numbers)
         found += [
-            cd.onnx.Pattern(declare_rotary(dtype, size=size), graph, required=False)
+            cd.onnx.Pattern(declare_rotary(dtype, size=size, apart=apart), graph, required=False)
             for dtype in _TYPES
         ]
     return tuple(found)

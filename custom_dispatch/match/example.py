@@ -253,9 +253,9 @@ def read_example(
     module
         In the context of the model, and normalised.
     names
-        The arguments of the kernel that the parameters stand for; None for those that the function
-        says (`OPERANDS`), or for all that are not fixed,
-        without as many of the optional ones, from the last on, as there are too few.
+        The arguments of the kernel that the parameters stand for, or numbers that fixed scalars are
+        functions of; None for those that the function says (`OPERANDS`), or for all that are not
+        fixed, without as many of the optional ones, from the last on, as there are too few.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def _parameters(
         arguments = [item for item in arguments if item not in left_out]
     else:
         by_name = {item.name: item for item in arguments}
-        arguments = [by_name[name] for name in names]
+        arguments = [by_name.get(name) or Scalar(name, "f32") for name in names]
     if len(block.arguments) != len(arguments):
         raise wrong(
             kernel,

@@ -58,7 +58,7 @@ def fitting_of(match: Match) -> Fitting:
 
 
 def number_for(match: Match, name: str, function: Callable[..., float]) -> float:
-    """What a pattern has for a scalar that follows from the sizes of a place.
+    """What a pattern has for a scalar that follows from sizes or numbers of a place.
 
     Raises
     ------
@@ -72,6 +72,9 @@ def number_for(match: Match, name: str, function: Callable[..., float]) -> float
         raise LinkError(error.found) from None
     dims = {}
     for parameter in inspect.signature(function).parameters:
+        if parameter in match.scalars:
+            dims[parameter] = match.scalars[parameter]
+            continue
         size = Polynomial.of(known.value(Dim(parameter))).number
         if size is None:
             raise LinkError(f"`{name}` follows from `{parameter}`, which is not known")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -48,14 +48,15 @@ class Replaceable:
         sizes: Mapping[str, int] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
         bools: Mapping[str, float] | None = None,
+        numbers: Collection[str] = (),
     ) -> None:
-        """Check and keep all but what is computed."""
+        """Check and keep all but what is computed; `numbers` are of a model, as dims are."""
         check_declared(item, "A pattern")
         kernel = kernels_of(item)[0]
         self._keep(
             item=item,
             kernel=kernel,
-            fixed=check_fixed(kernel, fixed),
+            fixed=check_fixed(kernel, fixed, numbers),
             sizes=check_sizes(kernel, sizes),
             axes=check_axes(kernel, axes),
             bools=check_bools(kernel, bools),
@@ -173,7 +174,9 @@ def is_by_name(value: object) -> bool:
     )
 
 
-def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, Any]:
+def check_fixed(
+    kernel: Kernel, fixed: Mapping[str, Any] | None, numbers: Collection[str] = ()
+) -> dict[str, Any]:
     """The values of fixed scalars.
 
     Raises
@@ -194,7 +197,7 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
                 f"a value-less scalar of the kernel: {', '.join(scalars) or 'it has none'}",
             )
         if callable(value):
-            _check_function_of_dims(kernel, name, value)
+            _check_function_of_dims(kernel, name, value, numbers)
         elif not isinstance(value, int | float):
             raise wrong(
                 kernel, f"fixes `{name}` to {shown(value)}", "a number, or a function of dims"
@@ -202,8 +205,10 @@ def check_fixed(kernel: Kernel, fixed: Mapping[str, Any] | None) -> dict[str, An
     return found
 
 
-def _check_function_of_dims(kernel: Kernel, name: str, function: Any) -> None:
-    dims = [dim.name for dim in kernel.dims]
+def _check_function_of_dims(
+    kernel: Kernel, name: str, function: Any, numbers: Collection[str]
+) -> None:
+    dims = [*(dim.name for dim in kernel.dims), *numbers]
     try:
         parameters = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):

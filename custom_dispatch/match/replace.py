@@ -6,6 +6,7 @@ Every pattern is compared with every place; `choosing.py` says which are taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -192,7 +193,9 @@ class _Work:
                             continue
                         result = whole
                         for pattern in group:
-                            match = replace(result, example=replace(example, pattern=pattern))
+                            own = copy(example.pattern)
+                            own._keep(kernel=pattern.kernel)
+                            match = replace(result, example=replace(example, pattern=own))
                             problem = self._problem(match)
                             if problem:
                                 self.misses.refuse(match, problem, example)

@@ -16,6 +16,7 @@ from custom_dispatch.link.operations import functions_of, is_public
 from custom_dispatch.match.calls import scalar_of
 from custom_dispatch.match.sizes import SHAPES, SYMBOL
 from custom_dispatch.match.state import Match
+from custom_dispatch.match.types import inverse, transpose
 
 MOST_ROUNDS = 3
 """How often a model is searched again: two patterns may each have the other's first function."""
@@ -38,7 +39,9 @@ def write_first(match: Match, current: Callable[[ir.Value], ir.Value]) -> list[i
     assert example is not None  # noqa: S101 - the caller has seen to it
     values: dict[ir.Value, ir.Value] = {}
     for value, name in example.operands.items():
-        values[value] = current(match.operands[name])
+        axes, its = (item.pattern.axes.get(name) for item in (match.example, example))
+        back = None if axes is None or axes == its else inverse(axes)
+        values[value] = transpose(current(match.operands[name]), back, "torch")
     kinds: dict[ir.Type, ir.Type | None] = {}
     for value, there in (*values.items(), *zip(example.results, match.results, strict=True)):
         kind = kinds.setdefault(value.type, there.type)
@@ -61,9 +64,10 @@ def _write(
     kinds: Mapping[ir.Type, ir.Type | None],
 ) -> None:
     """Write one operation of an example, with the sizes of the place."""
-    holes = match.example.first.holes if match.example.first else {}
-    if op.results and op.results[0] in holes:
-        number = scalar_of(match, holes[op.results[0]])
+    first = match.example.first
+    assert first is not None  # noqa: S101 - as above
+    if op.results and op.results[0] in first.holes:
+        number = scalar_of(match, first.holes[op.results[0]])
         is_value = isinstance(number, ir.Value)
         values[op.results[0]] = current(number) if is_value else torch_types.constant(number)
         return
@@ -72,6 +76,8 @@ def _write(
         for value in op.results
     ]
     attributes = {name: op.attributes[name] for name in op.attributes}
+    for name, scalar in first.captured_by(op).items():
+        attributes[name] = ir.FloatAttr.get_f32(float(scalar_of(match, scalar)))
     new = ir.Operation.create(
         op.name,
         results=types,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import warnings
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from iree import runtime as rt
@@ -20,29 +23,13 @@ _KERNEL_CHECK = (
 )
 # What IREE's two CPU drivers say of a workgroup that returns a number: see `format/keys.py`.
 _FAILURE = r"returned (?:catastrophic error |non-zero \()(\d+)"
-_CHECK = "compile it for cpu:checked, which names the line, thread and block."
-_FAILURES: dict[int, tuple[str, str]] = {
-    Failure.TRAP: ("a kernel executed `trap`", _CHECK),
-    Failure.ASSERTION: ("an assertion of a kernel did not hold", _CHECK),
-    Failure.DEADLOCK: (
-        "the threads of a kernel's block wait for each other at different barriers, or for lanes "
-        "of their warp that never come",
-        _CHECK,
-    ),
-    Failure.FINDING: (
-        "cpu:checked found something in a kernel, and another call has reported it",
-        "see the error of the other call.",
-    ),
-    Failure.NO_MEMORY: (
-        "there is not enough memory to run a block in cpu:checked",
-        "use a smaller block, or less shared memory.",
-    ),
-    Failure.SPIN: (
-        "a thread waits in a loop for another one to write memory, and on the CPU warps run one "
-        "after another",
-        _CHECK,
-    ),
-}
+
+
+@cache
+def _failures() -> dict[int, dict[str, str]]:
+    """What was found and the next step, by the number that a kernel returns."""
+    read = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+    return {Failure[name]: words for name, words in read.items()}
 
 
 def failure_of(error: Exception) -> int:
@@ -55,9 +42,10 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError | 
     """What an IREE failure means to the caller."""
     text = str(error)
     failure = failure_of(error)
-    if failure in _FAILURES:
-        found, next_step = _FAILURES[failure]
-        return KernelError(f"`{name}` failed on the CPU: {found}.", next_step=next_step)
+    words = _failures().get(failure)
+    if words is not None:
+        found = f"`{name}` failed on the CPU: {words['found']}."
+        return KernelError(found, next_step=words["next_step"])
     check = re.search(_KERNEL_CHECK, text.replace("\n", " "))
     if check is not None:
         is_model = check[2].startswith("model ")

@@ -9,8 +9,11 @@ Source: nvcc 13.0 `--help`, and the NVRTC 13.0 documentation, "Supported Compile
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError
 
@@ -26,76 +29,11 @@ class Option:
         return self.name if self.value is None else f"{self.name}={self.value}"
 
 
-# nvcc's short names of options, by the long ones used here. Each takes a value.
-_WITH_VALUE = {
-    "-D": "--define-macro",
-    "-I": "--include-path",
-    "-O": "--optimize",
-    "-U": "--undefine-macro",
-    "-Werror": "--Werror",
-    "-Xcompiler": "--compiler-options",
-    "-ccbin": "--compiler-bindir",
-    "-diag-error": "--diag-error",
-    "-diag-suppress": "--diag-suppress",
-    "-diag-warn": "--diag-warn",
-    "-fmad": "--fmad",
-    "-ftz": "--ftz",
-    "-include": "--pre-include",
-    "-isystem": "--system-include",
-    "-m": "--machine",
-    "-prec-div": "--prec-div",
-    "-prec-sqrt": "--prec-sqrt",
-    "-rdc": "--relocatable-device-code",
-    "-std": "--std",
-}
 # These alone are joined to their value without a sign: -DNAME, -O3.
 _JOINED = ("-D", "-I", "-O", "-U", "-m")
-_FLAGS = {
-    "-G": "--device-debug",
-    "-allow-unsupported-compiler": "--allow-unsupported-compiler",
-    "-expt-extended-lambda": "--extended-lambda",
-    "--expt-extended-lambda": "--extended-lambda",
-    "-expt-relaxed-constexpr": "--expt-relaxed-constexpr",
-    "-extended-lambda": "--extended-lambda",
-    "-extra-device-vectorization": "--extra-device-vectorization",
-    "-lineinfo": "--generate-line-info",
-    "-restrict": "--restrict",
-    "-use_fast_math": "--use_fast_math",
-    "-w": "--disable-warnings",
-}
 
 DEBUG_INFORMATION = "--device-debug"
 """It describes every variable of a source, and every type."""
-
-_TARGET = "the kernel's targets decide the architecture"
-_OUTPUT = "the build decides where objects go"
-_PHASE = "the build always compiles to PTX"
-_MACHINE_CODE = (
-    "it acts when machine code is made, which is when the PTX loads, and would change nothing here"
-)
-_OTHER_INPUT = "it brings in inputs that the build could not see change"
-_MAXRREGCOUNT = f"{_MACHINE_CODE}; declare max_registers= instead"
-
-# By reason, and in nvcc's order of short and long names.
-_REFUSED_FOR = {
-    _TARGET: "-arch --gpu-architecture -code --gpu-code -gencode --generate-code",
-    _OUTPUT: "-o --output-file -odir --output-directory -keep --keep -save-temps --save-temps "
-    "-keep-dir --keep-dir -objtemp --objdir-as-tempdir -MF --dependency-output "
-    "-MD --generate-dependencies-with-compile "
-    "-MMD --generate-nonsystem-dependencies-with-compile "
-    "-pch --pch -create-pch --create-pch -use-pch --use-pch -pch-dir --pch-dir "
-    "-time --time -fdevice-time-trace --fdevice-time-trace",
-    _PHASE: "-ptx --ptx -c --compile -dc --device-c -dw --device-w -cubin --cubin "
-    "-fatbin --fatbin -cuda --cuda -E --preprocess -lib --lib -link --link "
-    "-dlink --device-link -run --run -M --generate-dependencies "
-    "-MM --generate-nonsystem-dependencies -optix-ir --optix-ir -ltoir --ltoir "
-    "-dlto --dlink-time-opt -dryrun --dryrun -clean --clean-targets -x --x "
-    "-h --help -V --version",
-    _MACHINE_CODE: "-Xptxas --ptxas-options -dopt --dopt",
-    _MAXRREGCOUNT: "-maxrregcount --maxrregcount",
-    _OTHER_INPUT: "-optf --options-file",
-}
-_REFUSED = {name: reason for reason, names in _REFUSED_FOR.items() for name in names.split()}
 
 # Of the host's half of the compilation only: NVRTC has none, so they change nothing there.
 _HOST_ONLY = frozenset(
@@ -107,6 +45,26 @@ _HOST_ONLY = frozenset(
         "--optimize",
     }
 )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The options in `nvcc_options.toml`."""
+
+    with_value: Mapping[str, str]
+    flags: Mapping[str, str]
+    refused: Mapping[str, str]
+    """Reasons, by the names together that have one."""
+
+    @cached_property
+    def reasons(self) -> Mapping[str, str]:
+        """Why options are refused, by name."""
+        return {name: why for why, names in self.refused.items() for name in names.split()}
+
+
+@cache
+def _known() -> _Known:
+    return _Known(**tomllib.loads(Path(__file__).with_name("nvcc_options.toml").read_text()))
 
 
 def check_options(options: Sequence[str]) -> tuple[Option, ...]:
@@ -174,12 +132,12 @@ def _read(tokens: Iterator[str]) -> Iterator[Option]:
                 next_step="name sources and include directories in the declaration instead.",
             )
         name, value = _split(token)
-        if name in _REFUSED:
+        if name in _known().reasons:
             raise DeclarationError(
-                f"The compiler option `{token}` is refused: {_REFUSED[name]}.",
+                f"The compiler option `{token}` is refused: {_known().reasons[name]}.",
                 next_step=f"remove `{token}` from the kernel's options.",
             )
-        if name in _WITH_VALUE.values() and value is None:
+        if name in _known().with_value.values() and value is None:
             value = next(tokens, None)
             if value is None:
                 raise DeclarationError(
@@ -192,15 +150,15 @@ def _read(tokens: Iterator[str]) -> Iterator[Option]:
 
 def _split(token: str) -> tuple[str, str | None]:
     name, sign, value = token.partition("=")
-    if name in _WITH_VALUE:
-        return _WITH_VALUE[name], value if sign else None
-    if name in _REFUSED or name in _WITH_VALUE.values():
+    if name in _known().with_value:
+        return _known().with_value[name], value if sign else None
+    if name in _known().reasons or name in _known().with_value.values():
         return name, value if sign else None
-    if token in _FLAGS:
-        return _FLAGS[token], None
+    if token in _known().flags:
+        return _known().flags[token], None
     for short in _JOINED:
         # `-DA=1`: the sign belongs to the value. `-dopt` and the like were dealt with above.
         digits = short in ("-m", "-O")  # -m64, -O3; not -minimal, -Ofast-compile=max
         if token.startswith(short) and (token[2:].isdigit() or not digits):
-            return _WITH_VALUE[short], token[len(short) :]
+            return _known().with_value[short], token[len(short) :]
     return token, None

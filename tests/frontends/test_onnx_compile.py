@@ -376,7 +376,6 @@ def test_a_type_that_nobody_knows_is_named_with_its_node() -> None:
 @pytest.mark.parametrize(
     ("shape", "kind", "said"),
     [
-        ([-1], FLOAT, "The input `other` of the ONNX model has a size of -1."),
         ([2], TensorProto.STRING, "The input `other` of the ONNX model is of type string."),
         ([2], TensorProto.UINT4, "The input `other` of the ONNX model is of type uint4."),
     ],

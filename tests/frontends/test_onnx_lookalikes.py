@@ -99,6 +99,7 @@ def test_near_misses_are_not_replaced_and_say_why(parts: Any, reason: str | None
     for item in model.graph.input:
         if item.name == "condition":
             item.type.tensor_type.elem_type = TensorProto.BOOL
+            model.graph.output.append(value("branch", ["p", "q", "r"]))
     report = replaced(model, NORM)
     assert len(report) == 0
     reasons = [miss.reason for miss in report.near_misses]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from typing import Any
 
@@ -19,7 +20,7 @@ from custom_dispatch.kernel.evaluation import evaluate, holds
 from tests.places import replaced_in_onnx
 
 NEWEST = 24
-SIZES = (64, 32, 128, 8, 16, 4, 1)
+SIZES = (64, 32, 128, 8, 16, 4, 1, 80, 96, 256)
 NUMBERS = {"f32": numpy.float32, "f16": numpy.float16, "bf16": ml_dtypes.bfloat16}
 PATTERNS = [
     (pattern, index)
@@ -77,8 +78,12 @@ def model_of(pattern: cd.onnx.Pattern, index: int) -> onnx.ModelProto:
 
     buffers = {item.name: item for item in buffers_of(kernel)}
     number = NUMBERS[next(iter(buffers.values())).dtype.name](0.5)
+    casts = any(node.op_type == "Cast" for node in graph.node)
+    wide = numpy.float32 if casts else type(number)
     names = [item.name for item in graph.input]
-    assert set(names) <= {*buffers, *scalars_of(kernel)}
+    functions = [value for value in pattern.fixed.values() if callable(value)]
+    numbers = [name for item in functions for name in inspect.signature(item).parameters]
+    assert set(names) <= {*buffers, *scalars_of(kernel), *numbers}
     made = helper.make_graph(
         graph.node,
         "main",
@@ -89,7 +94,7 @@ def model_of(pattern: cd.onnx.Pattern, index: int) -> onnx.ModelProto:
         ],
         [
             *graph.initializer,
-            *(numpy_helper.from_array(number, name) for name in names if name not in buffers),
+            *(numpy_helper.from_array(wide(number), name) for name in names if name not in buffers),
         ],
     )
     opsets = [helper.make_opsetid("", version_of(graph))]

@@ -13,9 +13,12 @@ found in.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from custom_dispatch.cpu.checked.monitor import (
@@ -30,7 +33,6 @@ from custom_dispatch.cpu.checked.monitor import (
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import fold, when
-from custom_dispatch.format.keys import NOTE
 
 REPORT_BYTES: Final = 8192
 """Room for the findings' texts."""
@@ -61,105 +63,10 @@ NOTES = (Finding.SAME_VALUE, Finding.DROPPED)
 """What fails nothing."""
 
 
-_WHERE = "at {place}, thread {thread}, block {block}"
-_ACCESS = "{verb} {size} bytes at byte {offset} of {object}"
-
-TEXTS: Final[dict[Finding, tuple[str, str, str]]] = {
-    Finding.OUT_OF_BOUNDS: (
-        f"kernel `{{kernel}}` {_ACCESS}, which has {{length}} bytes, {_WHERE}",
-        "an access inside of it",
-        "compare the index with the size before the access",
-    ),
-    Finding.MISALIGNED: (
-        f"kernel `{{kernel}}` {_ACCESS}, {_WHERE}",
-        "a byte that is a multiple of {size}: a GPU refuses other addresses",
-        "access smaller elements, or begin at a multiple of the vector's size",
-    ),
-    Finding.READ_ONLY: (
-        f"kernel `{{kernel}}` {_ACCESS}, which it must not write, {_WHERE}",
-        "a write to an operand that is declared cd.Out or cd.InOut, or to a variable that is no "
-        "constant",
-        "declare the operand as cd.InOut if the kernel is to update it",
-    ),
-    Finding.FOREIGN: (
-        "kernel `{kernel}` {verb} {size} bytes at address {address}, which is in none of its "
-        f"operands and variables, {_WHERE}",
-        "an address that was computed from an operand or a variable",
-        "look for a null pointer, or one that was read from uninitialised memory",
-    ),
-    Finding.UNINITIALISED: (
-        f"kernel `{{kernel}}` reads byte {{offset}} of {{object}} before anyone wrote it, {_WHERE}",
-        "a write by the same thread, or by another one before a barrier that both come to",
-        "write the element first, or put __syncthreads() between the write and the read",
-    ),
-    Finding.RACE: (
-        "kernel `{kernel}` has a race for byte {offset} of {object}: thread {thread} {verb} it at "
-        "{place}, and thread {other thread} {other verb} it at {other place}, in no order, block "
-        "{block}",
-        "a barrier between accesses of different threads if one of them writes",
-        "put __syncthreads() between them (__syncwarp() for lanes of a warp), or use atomics",
-    ),
-    Finding.TRAP: (
-        f"kernel `{{kernel}}` executes a trap {_WHERE}",
-        "no trap",
-        "correct what the kernel checks there",
-    ),
-    Finding.ASSERTION: (
-        "kernel `{kernel}`: the assertion `{assertion}` does not hold in {function}, "
-        "{file}:{line}, thread {thread}, block {block}",
-        "a condition that holds",
-        "correct the kernel, or what it is called with",
-    ),
-    Finding.DEADLOCK: (
-        "kernel `{kernel}`: the threads of block {block} wait for each other at different places: "
-        "thread {thread} at {place}, thread {other thread} at {other place}",
-        "every thread to come to the same barrier, and every lane of a mask to the same operation",
-        "take the barrier out of the branch that not all of them take",
-    ),
-    Finding.WAITS_IN_VAIN: (
-        "kernel `{kernel}`: thread {thread} of block {block} waits at {place} for threads that "
-        "never come",
-        "as many threads as the barrier counts, or all lanes of the mask",
-        "correct the count or the mask, or let the other threads come there",
-    ),
-    Finding.DIVISION: (
-        f"kernel `{{kernel}}` divides an integer by zero {_WHERE}",
-        "a divisor that is not zero: the result is undefined on a GPU",
-        "check the divisor first",
-    ),
-    Finding.SPIN: (
-        "kernel `{kernel}`: thread {thread} of block {block} waits in a loop at {place} for "
-        "another thread to write memory",
-        "barriers: on the CPU a thread runs until it waits at one, and so the loop never ends",
-        "wait at a barrier if the threads are of one block; else test the kernel on a GPU",
-    ),
-    Finding.DIVERGED: (
-        "kernel `{kernel}`: threads of one warp come to different barriers: thread {thread} to "
-        "{place}, thread {other thread} to {other place}, block {block}",
-        "the same __syncthreads() for all threads of a warp: anything else is undefined on a GPU",
-        "take the barrier out of the branch that not all of them take",
-    ),
-    Finding.ABSENT: (
-        "kernel `{kernel}`: the mask of thread {thread} at {place} names lane {lane} of its warp, "
-        "which has ended or was never there, block {block}",
-        "a mask of lanes that execute the instruction: another lane's value is undefined on a GPU",
-        "launch blocks of whole warps, and let all lanes of the mask come there",
-    ),
-    Finding.SAME_VALUE: (
-        f"{NOTE}kernel `{{kernel}}`: two threads write one value to byte {{offset}} of {{object}}: "
-        "thread {thread} at {place}, and thread {other thread} at {other place}, in no order, "
-        "block {block}",
-        "one thread that writes it",
-        "let one thread write it, such as lane 0; results do not depend on it",
-    ),
-    Finding.DROPPED: (
-        f"{NOTE}kernel `{{kernel}}`: a thread drops what it reads of byte {{offset}} of "
-        "{object}: thread {thread} {verb} it at {place}, and thread {other thread} {other verb} "
-        "it at {other place}, in no order, block {block}",
-        "a read whose value is used",
-        "leave the read out; results do not depend on it",
-    ),
-}
+@cache
+def texts() -> Mapping[str, Mapping[str, str]]:
+    """What was found, what was expected and the next step (`next_step`), by a finding's name."""
+    return tomllib.loads(Path(__file__).with_name("findings.toml").read_text())
 
 
 def find(b: Builder, finding: Finding, **values: Given) -> None:

@@ -7,12 +7,12 @@ from typing import Final
 
 from custom_dispatch.cpu.checked.finding import (
     REPORT_BYTES,
-    TEXTS,
     Finding,
     is_note,
     kept_at,
     key_of,
     new_among,
+    texts,
 )
 from custom_dispatch.cpu.checked.monitor import (
     CONTEXT,
@@ -148,8 +148,8 @@ def _print(b: Builder, stream: str, finding: Finding, found: str) -> None:
 
 
 def _template(finding: Finding) -> str:
-    found, expected, next_step = TEXTS[finding]
-    return f"{found}.{EXPECTED}{expected}.{NEXT_STEP}{next_step}."
+    of = texts()[finding.name]
+    return f"{of['found']}.{EXPECTED}{of['expected']}.{NEXT_STEP}{of['next_step']}."
 
 
 def _format_name(finding: Finding) -> str:

@@ -251,13 +251,6 @@ def _check_interface(what: str, kind: TensorType) -> None:
             expected="real numbers or bools, each of whole bytes",
             next_step="convert it outside of the model.",
         )
-    negative = [size for size in kind.shape or () if isinstance(size, int) and size < 0]
-    if negative:
-        raise ModelError(
-            f"{what} has a size of {negative[0]}.",
-            expected="a number, a name for a size that is not known yet, or nothing",
-            next_step='name the size: dim.dim_param = "n".',
-        )
 
 
 def _result_types(graph: onnx.GraphProto) -> Iterator[str]:

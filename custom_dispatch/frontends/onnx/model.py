@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy
 import onnx
-from onnx import inliner, version_converter
+from onnx import inliner
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.files import check_ends
 from custom_dispatch.frontends.onnx.damage import array_of, check_undamaged
 from custom_dispatch.frontends.onnx.node import nodes_of, numpy_type, type_name
+from custom_dispatch.frontends.onnx.onnxruntime_operators import written_out
 from custom_dispatch.frontends.outside_weights import Weight, bytes_of
 from custom_dispatch.kernel.names import shown
 
@@ -69,6 +70,13 @@ def read_model(
         model.functions.extend(others)
         model = _inlined(model)
     _declare(model.graph, weights, given.graph.initializer, given.graph.node)
+    for item in [*model.graph.input, *model.graph.value_info, *model.graph.output]:
+        for dim in item.type.tensor_type.shape.dim:
+            if dim.dim_value < 0:  # which Paddle writes for a size that is not known
+                dim.ClearField("dim_value")
+    model = written_out(model, is_kernel, _KNOWN_VERSION)
+    if any(node.op_type in _FOLDED for node in nodes_of(model.graph)):
+        _fold(model)
     model.graph.name = name
     for node in nodes_of(model.graph):
         # Every message is to name the node.
@@ -133,20 +141,6 @@ def _without_large(
     return model, weights
 
 
-def newer(graph: Graph) -> Graph | None:
-    """An old model as one of ONNX's version 17.
-
-    None for one that is not old, or which ONNX cannot convert.
-    """
-    versions = [item.version for item in graph.model.opset_import if item.domain in ("", "ai.onnx")]
-    if not versions or versions[0] >= _KNOWN_VERSION:
-        return None
-    try:
-        return Graph(version_converter.convert_version(graph.model, _KNOWN_VERSION), graph.weights)
-    except Exception:  # noqa: BLE001 - C++ raises whatever it finds; then the model stays
-        return None
-
-
 _KNOWN_VERSION = 17
 """From this version on IREE's conversion is tested: its documentation advises to convert older
 models to it."""
@@ -197,6 +191,28 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
             next_step="export the model without functions; ONNX says:",
             log=str(error),
         ) from error
+
+
+_FOLDED = ("ConstantOfShape", "If", "Shape", "Size")
+"""Operators that other nodes are known with before the model runs."""
+_MOST_FOLDED = 16
+"""Elements of a shape, and more."""
+
+
+def _fold(model: onnx.ModelProto) -> None:
+    """Make constants of what is known before the model runs: sizes, and which branch is taken."""
+    from onnxscript import optimizer
+
+    def is_folded(node: Any) -> bool | None:
+        """Whether a node is: None for as usual, which leaves all `ConstantOfShape`."""
+        shape = node.inputs[0].const_value if node.op_type == "ConstantOfShape" else None
+        return None if shape is None else math.prod(shape.numpy()) <= _MOST_FOLDED
+
+    try:
+        optimizer.fold_constants(model, onnx_shape_inference=True, should_fold=is_folded)
+        optimizer.remove_unused_nodes(model)
+    except Exception:  # noqa: BLE001 - what is wrong with a model is said where it is checked
+        return
 
 
 def _declare(

@@ -210,8 +210,8 @@ def _refusal(found: str, expected: str, next_step: str = "") -> LinkError:
     )
 
 
-def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Every node of a graph, and of the graphs within."""
+def nodes_of(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """Every node of a graph or function, and of the graphs within."""
     for node in graph.node:
         yield node
         for inner in graphs_of(node):

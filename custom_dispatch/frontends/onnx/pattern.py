@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -61,10 +63,14 @@ class Pattern(Replaceable):
         that the graph leaves out. Other attributes that are left out have ONNX's defaults. Optional
         operands may be left out.
     fixed
-        Scalars that have this value in the graph: {"causal": True}.
+        Scalars that have this value in the graph: {"causal": True}. A value may be a function of
+        dims, and of numbers that are inputs of the graph: {"scale": lambda divisor: 1 / divisor}.
     axes
         For operands and results whose axes have another order in the graph, that order as in
         `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
+    first
+        A node, or an operator's name, that computes the same: places are written as that before
+        kernels are put, for other patterns to find.
     required
         Whether it is an error that no place is found.
 
@@ -75,6 +81,7 @@ class Pattern(Replaceable):
     """
 
     computes: tuple[Computed, ...]
+    first: Computed | None
 
     def __init__(
         self,
@@ -83,16 +90,28 @@ class Pattern(Replaceable):
         *,
         fixed: Mapping[str, Any] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
+        first: str | onnx.NodeProto | None = None,
         required: bool = True,
     ) -> None:
-        self._set(kernel, required, fixed, axes=axes)
-        several: Iterable[Any] = computes if is_list(computes) else (computes,)
+        several = list(computes if is_list(computes) else (computes,))
+        graphs = [item.graph if isinstance(item, onnx.ModelProto) else item for item in several]
+        numbers = {v.name for g in graphs if isinstance(g, onnx.GraphProto) for v in g.input}
+        self._set(kernel, required, fixed, axes=axes, numbers=numbers)
         found = tuple(_computed(self.kernel, one, self.fixed) for one in several)
         if not found:
             raise wrong(
                 self.kernel, "has nothing that the kernel computes", "a node or a graph of ONNX"
             )
-        self._keep(computes=found)
+        self._keep(computes=found, first=None if first is None else self._first(first, found))
+
+    def _first(self, item: str | onnx.NodeProto, others: Sequence[Computed]) -> Computed:
+        node = _node(self.kernel, item) if isinstance(item, str) else item
+        fixed = {name: v for name, v in self.fixed.items() if not _may_capture(node, name)}
+        found = _computed(self.kernel, node, fixed)
+        inputs = {item.name for item in found.graph.input}
+        if any(not inputs <= {item.name for item in other.graph.input} for other in others):
+            raise wrong(self.kernel, "has a first node with other inputs", "those of each graph")
+        return found
 
     def examples(self, model: Searched) -> Examples:
         """What imports its graphs into the context of a model.
@@ -118,7 +137,15 @@ class Pattern(Replaceable):
                 for item in computes
                 if model.names.issuperset(map(_kind_of, item.graph.node)) and model.may_hold(self)
             )
-        return Examples(self, [_example(self, item, model.module) for item in computes])
+        found = [_example(self, item, model.module) for item in computes]
+        first = self.first
+        if first is not None and (found or _kind_of(first.graph.node[0]) in model.names):
+            alone = copy.copy(self)
+            fixed = {name: v for name, v in self.fixed.items() if name not in first.captured}
+            alone._keep(axes={}, fixed=fixed)
+            written = _example(alone, first, model.module)
+            found = [written, *(dataclasses.replace(item, first=written) for item in found)]
+        return Examples(self, found)
 
 
 def _computed(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Computed:
@@ -199,7 +226,9 @@ def _check(
     """Require the kernel's operands, scalars and results."""
     scalars = scalars_of(kernel)
     buffers = {item.name: item for item in buffers_of(kernel)}
-    names = [*buffers, *scalars]
+    functions = [value for value in fixed.values() if callable(value)]
+    numbers = [name for item in functions for name in inspect.signature(item).parameters]
+    names = [*buffers, *scalars, *numbers]
     for name in inputs:
         if name not in names or name in fixed:
             raise wrong(
@@ -259,9 +288,10 @@ def _example(pattern: Pattern, computed: Computed, model: ir.Module) -> Example:
                 "write the graph without what it names:",
                 log=excerpt(f"{type(error).__name__}: {error}"),
             ) from error
-        example = read_example(pattern, module, [arguments[item.name] for item in graph.input])
+        names = [arguments.get(item.name, item.name) for item in graph.input]
+        example = read_example(pattern, module, names)
         defaults = {_kind_of(node): _defaults(node, version) for node in graph.node}
-    scalars = {name for name in example.operands.values() if name in example.scalars}
+    scalars = {*example.operands.values()} - {item.name for item in buffers_of(kernel)}
     return dataclasses.replace(
         example,
         operands={v: name for v, name in example.operands.items() if name not in scalars},
@@ -309,8 +339,11 @@ def _version_of(module: ir.Module) -> int | None:
 
 
 def _defaults(node: onnx.NodeProto, version: int) -> dict[str, ir.Attribute | None]:
-    """What an operator's attributes are where a node does not give them."""
-    schema = schema_of(node, version)
+    """What an operator's attributes are where a node does not give them.
+
+    One of a later version than the model's may have been written there for another pattern.
+    """
+    schema = schema_of(node, version) or schema_of(node)
     return {
         f"{_ATTRIBUTE}{name}": attribute_of(item.default_value) if item.default_value.name else None
         for name, item in (schema.attributes.items() if schema else ())
