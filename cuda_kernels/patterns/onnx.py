@@ -24,6 +24,7 @@ from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.attention.rotary import declare as declare_rotary
+from cuda_kernels.quantised import four_bit
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -452,6 +453,42 @@ def _matmuls() -> Patterns:
     )
 
 
+_GROUPS = (32, 64, 128, 256)
+
+
+def _quantised() -> Patterns:
+    """`MatMulNBits` of onnxruntime with 4 bits, in the words in which it is imported."""
+    found = []
+    for dtype, size, has_zeros in product(("f16", "bf16"), _GROUPS, (False, True)):
+        kind = _TYPES[dtype]
+        to = helper.np_dtype_to_tensor_dtype(numpy.dtype(kind))
+        nodes = [
+            _node("BitwiseAnd", "weight fifteen", "low"),
+            _node("BitShift", "weight four", "high", direction="RIGHT"),
+            _node("Unsqueeze", "low last", "low_apart"),
+            _node("Unsqueeze", "high last", "high_apart"),
+            _node("Concat", "low_apart high_apart", "pairs", axis=-1),
+            _node("Reshape", "pairs flat", "numbers"),
+            _node("Cast", "numbers", "wide", to=to),
+            _node("Reshape", "wide in_groups", "groups"),
+            *([_node("Unsqueeze", "zeros last", "middle")] if has_zeros else []),
+            _node("Sub", "groups middle", "moved"),
+            _node("Unsqueeze", "scales last", "one_each"),
+            _node("Mul", "moved one_each", "scaled"),
+            _node("Reshape", "scaled flat", "rows"),
+            _node("Transpose", "rows", "columns", perm=[1, 0]),
+            _node("MatMul", "x columns", "y"),
+        ]
+        numbers = {"fifteen": numpy.uint8(15), "four": numpy.uint8(4), "last": [-1]}
+        numbers |= {"flat": [0, -1], "in_groups": [0, -1, size]}
+        numbers |= {} if has_zeros else {"middle": kind(8)}
+        inputs = "x weight scales zeros" if has_zeros else "x weight scales"
+        kernel = getattr(four_bit, f"int4_zeros_{dtype}" if has_zeros else f"int4_{dtype}")
+        graph = _graph(nodes, inputs, "y", **numbers)
+        found.append(cd.onnx.Pattern(kernel, graph, required=False))
+    return tuple(found)
+
+
 def _named(*names: str) -> Patterns:
     return tuple(pattern for name in names for pattern in __getattr__(name))
 
@@ -465,6 +502,7 @@ _EVERYTHING = (
     "softmax",
     "gelu",
     "swiglu",
+    "quantised",
     "matmul",
 )
 """In this order: the sum that a norm is of goes with the norm."""
@@ -477,6 +515,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "swiglu": _swiglus,
     "attention": lambda: (*_attentions(), *_attentions_written_out()),
     "rotary": _rotaries,
+    "quantised": _quantised,
     "matmul": _matmuls,
     "everything": lambda: _named(*_EVERYTHING),
 }

@@ -67,7 +67,11 @@ def model_of(pattern: cd.onnx.Pattern, index: int) -> onnx.ModelProto:
         if name in schema.attributes and not schema.attributes[name].default_value.name:
             node.attribute.append(helper.make_attribute(name, 0.25))
     kernel = kernels_of(pattern.item)[0]
-    sizes = sizes_of(kernel)
+    stored = {item.name: numpy_helper.to_array(item) for item in graph.initializer}
+    if "in_groups" in stored:  # weights of 4 bits, in two groups
+        sizes = {"batch": 6, "n": 8, "halves": int(stored["in_groups"][-1]), "groups": 2}
+    else:
+        sizes = sizes_of(kernel)
 
     def value(name: str, operand: Any) -> onnx.ValueInfoProto:
         shape = [evaluate(size, sizes) for size in operand.shape]
