@@ -153,6 +153,19 @@ def test_what_follows_goes_with_it(dtype: torch.dtype) -> None:
         assert {item.scalars["slope"] for item in found} == {0.0, 0.25}
 
 
+def test_weights_may_be_standardised() -> None:
+    """As in BiT, by a batch norm of one image that has no statistics of its own."""
+
+    class Standardised(nn.Conv2d):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            flat = self.weight.reshape(1, self.out_channels, -1)
+            flat = functional.batch_norm(flat, None, None, training=True, momentum=0.0)
+            return functional.conv2d(x, flat.reshape_as(self.weight), self.bias)
+
+    report = replaced_in_torch(Standardised(4, 6, 3).eval(), (torch.zeros(2, 4, 5, 6),), PATTERNS)
+    assert {item.kernel for item in report} == {"group_norm_1d_f32", "convolution_2d_f32"}
+
+
 def test_a_sum_goes_with_one_of_its_convolutions() -> None:
     class Sum(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:

@@ -99,15 +99,13 @@ def _bring(node: torch.fx.Node) -> None:
     if node.target._schema.name in _CONVOLUTIONS:
         _bring_convolution(node, given)
         return
-    if node.target is aten.instance_norm.default and given["use_input_stats"]:
-        names = ("input", "weight", "bias", "eps")
-        x, *affine, epsilon = (given[name] for name in names)
-        channels = tensor_of(x)
-        if channels is not None and isinstance(channels.shape[1], int):
-            _call(node, aten.group_norm.default, x, channels.shape[1], *affine, epsilon, False)
+    if given.get("use_input_stats") or (given.get("training") and given["running_mean"] is None):
+        x, tensor = given["input"], tensor_of(given["input"])
+        is_of_each = tensor is not None and ("use_input_stats" in given or tensor.shape[0] == 1)
+        if tensor is not None and is_of_each and isinstance(tensor.shape[1], int):
+            affine = given["weight"], given["bias"], given["eps"]
+            _call(node, aten.group_norm.default, x, tensor.shape[1], *affine, False)
             return
-    if node.target is aten.batch_norm.default and not given["training"]:
-        given["momentum"] = 0.0  # it is for what training changes
     source, tensor = tensor_of(given.get("self")), tensor_of(node)
     if source is not None and tensor is not None:
         if node.target in RESHAPES:

@@ -35,8 +35,8 @@ _ANEW = {
 _DIMS = {"dim", "dims", "dim0", "dim1", "start_dim", "end_dim"}
 # One more than its argument's rank is what they count dims in.
 _ONE_MORE = {aten.unsqueeze.default, aten.stack.default}
-# They say how something is computed, and not what.
-_PASSED_OVER: dict[str, Any] = {"cudnn_enable": False, "cudnn_enabled": False}
+# They say how something is computed, or what training changes, and not what is computed.
+_PASSED_OVER: dict[str, Any] = {"cudnn_enable": False, "cudnn_enabled": False, "momentum": 0.0}
 NO_END = 2**63 - 1
 """What PyTorch writes for the end of a slice that goes to the end."""
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')

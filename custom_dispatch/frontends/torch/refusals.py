@@ -104,7 +104,7 @@ def check_program(program: torch.export.ExportedProgram) -> None:
     """
     for node in program.graph.nodes:
         index = _TRAINING.get(node.target)
-        if index is not None and node.args[index]:
+        if index is not None and node.args[index] and None not in node.args[3:4]:
             raise ModelError(
                 f"The model is in training mode: it calls {node.target} so.",
                 expected="a model in evaluation",
