@@ -15,7 +15,8 @@ Without a `{dim}` in the name, `attention_{dtype}`, its masked forms and `cached
 take heads of any size up to 256, of which values may have another than queries and keys.
 
 `rotary_{dtype}`, `rotary_by_position_{dtype}` and `write_cache_{dtype}` are what a decoder does to
-queries, keys and values first. A kernel is declared when its name is first used.
+queries, keys and values first; `rotary_any_{dtype}` and `rotary_any_by_position_{dtype}` take pairs
+beside each other, too, and turn a part of a head. A kernel is declared when its name is first used.
 """
 
 from cuda_kernels.attention.names import (
@@ -37,6 +38,7 @@ __getattr__, __dir__ = lazily(
             "flat": FLAT,
             "simt": ["declare"],
             "rotary": each_type("rotary", "rotary_apart", "rotary_by_position"),
+            "rotary_any": each_type("rotary_any", "rotary_any_by_position"),
             "write_cache": each_type("write_cache"),
         },
     ),

@@ -21,6 +21,9 @@ from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.patterns.convolutions import every_convolution, every_group_norm
+from cuda_kernels.patterns.rewriting.einsum import write_einsum
+from cuda_kernels.patterns.rewriting.rotary import rule_for
+from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
 from cuda_kernels.patterns.torch_attention import (
     attentions_by_position,
     attentions_of_every_form,
@@ -217,12 +220,39 @@ def _matmul_nt_the_other_way(a: Tensor, b: Tensor) -> Tensor:
     return torch.matmul(a, b.transpose(-2, -1))
 
 
+def _rotary_any(x: Tensor, cos: Tensor, sin: Tensor, pairs_in: int, pairs_out: int) -> Tensor:
+    return ROTARY(x, cos, sin, pairs_in, pairs_out)
+
+
+def _rotary_any_by_position(
+    x: Tensor, cos: Tensor, sin: Tensor, pairs_in: int, pairs_out: int
+) -> Tensor:
+    return ROTARY_BY_POSITION(x, cos, sin, pairs_in, pairs_out)
+
+
 def _rotaries() -> Patterns:
     return tuple(
         pattern
         for name, computes in (("rotary", _rotary), ("rotary_by_position", _rotary_by_position))
         for tables in (6, 1)
         for pattern in _each(attentions, name, computes, sizes={"batch": 6, "tables": tables})
+    )
+
+
+def _rotaries_in_other_spellings() -> Patterns:
+    """Each with the rule that writes these as the operator that it is of."""
+    return tuple(
+        cd.torch.Pattern(
+            getattr(attentions, f"{name}_{dtype}"),
+            computes,
+            rewrites=rule_for(dtype),
+            required=False,
+        )
+        for name, computes in (
+            ("rotary_any", _rotary_any),
+            ("rotary_any_by_position", _rotary_any_by_position),
+        )
+        for dtype in _TYPES
     )
 
 
@@ -241,6 +271,7 @@ _EVERYTHING = (
     "linear_swiglu",
     "swiglu",
     "rotary",
+    "rotary_any",
     "linear",
     "grouped",
     "matmul",
@@ -263,6 +294,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         for kernel in (gemms.linear_swiglu_f16, gemms.linear_swiglu_bf16)
     ),
     "rotary": _rotaries,
+    "rotary_any": _rotaries_in_other_spellings,
     "write_cache": lambda: (
         *_each(attentions, "write_cache", _index_copy, _index_put),
         *_each(attentions, "write_cache", _index_put_of_one, sizes={"batch": 1}),
@@ -279,7 +311,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "linear_gelu_erf", _linear_gelu_erf),
         *_each(gemms, "linear_gelu_tanh", _linear_gelu_tanh),
         *_each(gemms, "linear", _linear_and_sum),
-        *_each(gemms, "linear", _linear),
+        *_each(gemms, "linear", _linear, rewrites=write_einsum),
     ),
     "matmul": lambda: (
         *_each(gemms, "matmul_relu", _matmul_relu),
@@ -287,7 +319,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "matmul_gelu_erf", _matmul_gelu_erf),
         *_each(gemms, "matmul_gelu_tanh", _matmul_gelu_tanh),
         *_each(gemms, "matmul", _matmul_and_sum, _matmul_and_sum_as_in_gpt2),
-        *_each(gemms, "matmul", _matmul, _mm, _addmm),
+        *_each(gemms, "matmul", _matmul, _mm, _addmm, rewrites=write_einsum),
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
         *_each(gemms, "batch_matmul", _matmul, _bmm),
     ),

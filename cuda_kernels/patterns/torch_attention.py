@@ -13,6 +13,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels.attention.names import ends_and_scales
+from cuda_kernels.patterns.rewriting.attention import write_attention
 
 if TYPE_CHECKING:
     Patterns = tuple[cd.torch.Pattern, ...]
@@ -192,7 +193,12 @@ def attentions_of_every_form() -> Patterns:
                         sizes = _GROUPED if number else _ONE_EACH
                         found.append(
                             cd.torch.Pattern(
-                                kernel, computes, fixed=fixed, sizes=sizes, required=False
+                                kernel,
+                                computes,
+                                fixed=fixed,
+                                sizes=sizes,
+                                rewrites=write_attention,
+                                required=False,
                             )
                         )
     return tuple(found)

@@ -358,7 +358,7 @@ def test_a_cache_is_written_in_place_by_steps_of_any_size(registered: bool) -> N
     example = (torch.ones(1, 2, 3, SIZE),)
     program = export_model(model, example, shapes)
     imported = import_program(program, "main", for_patterns=True)
-    put_kernels(imported, program, torch_patterns.write_cache, [])
+    put_kernels(imported, torch_patterns.write_cache, [])
     text = str(imported.module)
     stores = [line for line in text.splitlines() if "util.global.store" in line]
     assert len(stores) == 2 + 4  # in a call; when it is loaded, and by the reset

@@ -72,7 +72,8 @@ def cases(pattern: Any, variants: Iterable[tuple[Any, tuple[str, ...]]]) -> Iter
         numbers = [name for name in names if name not in tensors]
         bools = [name for name in numbers if str(arguments[name].dtype) == "bool"]
         for values in itertools.product((False, True), repeat=len(bools)):
-            scalars = dict.fromkeys(numbers, 0.25) | dict(zip(bools, values, strict=True))
+            scalars = {name: 0.25 if arguments[name].dtype.is_float else 1 for name in numbers}
+            scalars |= dict(zip(bools, values, strict=True))
             yield Case(pattern, function, tensors, scalars)
 
 

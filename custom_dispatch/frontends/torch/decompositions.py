@@ -11,7 +11,9 @@ from torch import Tensor
 from custom_dispatch.frontends.torch.graph import arguments_of, tensor_of
 
 aten = torch.ops.aten
-GROUPED = "custom_dispatch_forms.grouped_mm"
+FORMS = "custom_dispatch_forms"
+"""The namespace of operators that stand for several operations until kernels take their places."""
+GROUPED = f"{FORMS}.grouped_mm"
 _FALLBACK = "transformers::grouped_mm_fallback"
 """The same product of f32 and f16, with which PyTorch does not trace its own."""
 

@@ -2,7 +2,7 @@
 
 What is the same computation is the same call then: arguments stand in their schema's order with
 their defaults, dims count from the front, and of several operators that only reshape, permute or
-convert there is one. What is flattened and then taken apart is reshaped once.
+convert there is one.
 """
 
 from __future__ import annotations
@@ -111,8 +111,7 @@ def _bring(node: torch.fx.Node) -> None:
         if node.target in RESHAPES:
             sizes = _sizes(node, tensor)
             if sizes.count(-1) <= 1:
-                whole = _before_flattening(given["self"], tensor.dim())
-                _call(node, aten.reshape.default, whole or given["self"], sizes)
+                _call(node, aten.reshape.default, given["self"], sizes)
             return
         if node.target in PERMUTES:
             dims = PERMUTES[node.target](given, source.dim())
@@ -183,21 +182,6 @@ def _sizes(node: torch.fx.Node, tensor: torch.Tensor) -> list[Any]:
         given = [-1] * len(sizes)
     pairs = zip(sizes, given, strict=True)
     return [size if isinstance(size, int) else other for size, other in pairs]
-
-
-def _before_flattening(flat: torch.fx.Node, rank: int) -> torch.fx.Node | None:
-    """What was flattened, where the result is reshaped to more dims; None where nothing was.
-
-    Other reshapes of reshapes stay two: one of them often belongs to a pattern, and the other one
-    to what is before or after it, as where heads are put together and a product then flattens rows.
-    """
-    if flat.target not in RESHAPES:
-        return None
-    whole, tensor = tensor_of(flat.args[0]), tensor_of(flat)
-    if whole is None or tensor is None or not whole.dim() > tensor.dim() < rank:
-        return None
-    source: Any = flat.args[0]
-    return source
 
 
 def _ends(end: Any, source: torch.Tensor, dim: int) -> bool:

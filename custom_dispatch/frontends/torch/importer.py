@@ -59,6 +59,7 @@ _WRONG = {
     "torch.aten.threshold": torch.ops.aten.threshold.default,
 }
 """Operators that IREE converts into what is not the same, by their names in the torch dialect."""
+Rewrites = Callable[[torch.export.ExportedProgram], None]
 _MOST_ROUNDS = 4
 """A decomposition may need another one."""
 
@@ -181,6 +182,7 @@ def import_program(
     *,
     for_patterns: bool = False,
     whole: bool = False,
+    rewrites: Sequence[Rewrites] = (),
 ) -> Imported:
     """A model as a module of the torch dialect, and its weights.
 
@@ -192,6 +194,8 @@ def import_program(
         Whether it is written in the form in which patterns are, with what is known of sizes.
     whole
         Whether products of groups stay one operator, which patterns take and IREE does not.
+    rewrites
+        What then writes other spellings of patterns' functions as these.
 
     Raises
     ------
@@ -204,7 +208,9 @@ def import_program(
         updates = return_updates(program)
         changed = {each: held[each] for each in updates.states.values()}
         weights = Weights(program, inline_bytes, digests, changed)
-        importer = _import(updates.program, name, weights, for_patterns=for_patterns)
+        importer = _import(
+            updates.program, name, weights, for_patterns=for_patterns, rewrites=rewrites
+        )
         table = _decompositions(importer.module, whole=whole)
         if not table:
             break
@@ -287,10 +293,13 @@ def _import(
     hooks: FxImporterHooks,
     *,
     for_patterns: bool,
+    rewrites: Sequence[Rewrites] = (),
     context: ir.Context | None = None,
 ) -> Importer:
     if for_patterns:
         program = in_one_form(program)
+        for rewrite in rewrites:
+            rewrite(program)
     end_searches()
     importer = Importer(hooks, context)
     try:

@@ -18,7 +18,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
-from custom_dispatch.frontends.torch.importer import import_pattern
+from custom_dispatch.frontends.torch.importer import Rewrites, import_pattern
 from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
@@ -69,6 +69,9 @@ class Pattern(OfFunctions):
     axes
         For operands and results whose axes have another order in the functions, that order as in
         `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
+    rewrites
+        What writes other spellings as the first function has them, before places are looked for: a
+        function of an exported program in one form, whose graph and signature it changes.
     required
         Whether it is an error that no place is found.
 
@@ -78,6 +81,7 @@ class Pattern(OfFunctions):
         The functions' parameters are not those of the kernel.
     """
 
+    rewrites: Rewrites | None = field(hash=False, compare=False, repr=False)
     looked_at: Any = field(hash=False, compare=False, repr=False)
     """The functions that a model may have; None for all of them."""
 
@@ -89,12 +93,13 @@ class Pattern(OfFunctions):
         fixed: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
+        rewrites: Rewrites | None = None,
         required: bool = True,
     ) -> None:
         self._set(kernel, required, fixed, sizes, axes)
         reference = next((k.reference for k in kernels_of(kernel) if k.reference), None)
         functions = check_functions(kernel, reference if computes is None else computes, "PyTorch")
-        self._keep(computes=functions, looked_at=None)
+        self._keep(computes=functions, rewrites=rewrites, looked_at=None)
         if computes is not None:
             for function in functions:
                 self.parameters(function)

@@ -17,7 +17,7 @@ import torch
 from iree.compiler import ir
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from custom_dispatch.frontends.torch.decompositions import GROUPED
+from custom_dispatch.frontends.torch.decompositions import FORMS
 from custom_dispatch.frontends.torch.forms import VIEWS
 from custom_dispatch.frontends.torch.graph import (
     CONVERSIONS,
@@ -50,7 +50,6 @@ from custom_dispatch.replaced import Replaced
 
 def put_kernels(
     imported: Imported,
-    program: torch.export.ExportedProgram,
     items: Any,
     called: Iterable[Kernel | Choice],
     moved: dict[ir.Value, ir.Value] | None = None,
@@ -59,8 +58,6 @@ def put_kernels(
 
     Parameters
     ----------
-    program
-        What was imported.
     items
         Patterns, kernels whose references are code of PyTorch, and lists of them.
     called
@@ -78,7 +75,7 @@ def put_kernels(
     patterns = with_own_names([as_pattern(item) for item in as_list(items)], called)
     report = replace_places(
         imported.module,
-        glanced(patterns, program, Searched(imported.module, ())),
+        glanced(patterns, imported, Searched(imported.module, ())),
         held=imported.held,
         optional="cd.torch.Pattern(kernel, ..., required=False)",
         moved=moved,
@@ -99,12 +96,16 @@ def import_with_kernels(
     if not items:
         return import_program(program, name, inline_bytes), None, []
     say("looking for the places of patterns in the model")
+    rules = dict.fromkeys(getattr(item, "rewrites", None) for item in as_list(items))
     for whole in (True, False):
-        imported = import_program(program, name, inline_bytes, for_patterns=True, whole=whole)
-        report, put = put_kernels(imported, program, items, called, moved)
+        rewrites = [rule for rule in rules if rule and whole]
+        imported = import_program(
+            program, name, inline_bytes, for_patterns=True, whole=whole, rewrites=rewrites
+        )
+        report, put = put_kernels(imported, items, called, moved)
         operators = operations.operations_of(imported.module, "torch.operator")
-        if f"torch.{GROUPED}" not in map(operations.kind_of, operators):
-            break
+        if not any(operations.kind_of(op).startswith(f"torch.{FORMS}.") for op in operators):
+            break  # what stands for several operations is known to no one else
     return imported, report, put
 
 
@@ -115,15 +116,13 @@ _VIEWS = {*VIEWS, *CONVERSIONS, aten.square.default, aten.pow.Tensor_Scalar}
 """What models and patterns may write in several ways, or leave out."""
 
 
-def glanced(
-    patterns: Sequence[Any], program: torch.export.ExportedProgram, model: Searched
-) -> list[Any]:
+def glanced(patterns: Sequence[Any], imported: Imported, model: Searched) -> list[Any]:
     """The patterns that a model may have, each with those functions of it that it may have.
 
     Functions that it has most of can only be told of as near misses, which is done for kernels of
     which it has none whole. What is wrong with required patterns is to be said: they stay whole.
     """
-    forms = forms_of(program.graph.nodes)
+    forms = forms_of(dict.fromkeys(node for node, _ in imported.values))
     traced = [each for each in patterns if isinstance(each, Pattern)]
     optional = [each for each in traced if not each.required and model.may_hold(each)]
     for pattern in optional:

@@ -1,0 +1,402 @@
+"""Rotary embeddings in the spellings of models, as the operators of `rotary_operator.py`.
+
+A rotation is `x * cos + turned(x) * sin`; or its two halves, or the even and the odd elements, each
+by itself and then joined; or a product of complex numbers. Pairs are beside each other or half a
+head apart, before and after. Only a part of a head may be turned, and joined with the rest. Tables
+have any dims that broadcast, are of 16 bits or of f32, and as wide as what is turned or half so.
+
+The spelling that has patterns of its own, of whole heads with tables [batch, length, dim], is left
+to these.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from cuda_kernels.patterns.rewriting.graph import (
+    Writer,
+    alike,
+    aten,
+    calls,
+    dtype_of,
+    is_call,
+    is_wider,
+    keeps_results,
+    named,
+    only_user,
+    put,
+    same,
+    shape_of,
+)
+from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
+
+_SWAP = [0, 2, 1, 3]
+LOW, HIGH, EVEN, ODD = "low", "high", "even", "odd"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Half of the elements of the last axis."""
+
+    base: Node
+    which: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rotation:
+    """What is turned, by which tables, and where the elements of pairs are."""
+
+    x: Node
+    cos: Node
+    sin: Node
+    pairs_in: bool
+    pairs_out: bool
+    is_usual: bool = False
+    """Whether it is the spelling that has patterns of its own."""
+
+
+def write_rotary(program: torch.export.ExportedProgram, dtype: torch.dtype) -> None:
+    """Write the rotations of tensors of a type as calls of one operator."""
+    graph = program.graph
+    for node in calls(graph, aten.add.Tensor, aten.cat.default, aten.reshape.default):
+        if node.users:
+            found = _rotation(node)
+            if found is not None and not (found.is_usual and not _is_part(node, found)):
+                _write(node, found, dtype)
+
+
+_RULES = {
+    name: keeps_results(partial(write_rotary, dtype=dtype))
+    for name, dtype in (
+        ("f32", torch.float32),
+        ("f16", torch.float16),
+        ("bf16", torch.bfloat16),
+    )
+}
+
+
+def rule_for(dtype: str) -> Callable[[torch.export.ExportedProgram], None]:
+    """The rule for an element type; the same one each time."""
+    return _RULES[dtype]
+
+
+def _rotation(node: Node) -> _Rotation | None:
+    if is_call(node, aten.add.Tensor):
+        return _as_sum(node)
+    if is_call(node, aten.cat.default):
+        parts = node.args[0]
+        is_last = named(node)["dim"] == len(shape_of(node)) - 1
+        if is_last and isinstance(parts, list | tuple) and len(parts) == 2:
+            return _as_parts(parts[0], parts[1], pairs_out=False)
+        return None
+    stacked = _stacked(node)
+    if stacked is not None:
+        return _as_parts(stacked[0], stacked[1], pairs_out=True)
+    return _as_complex(node)
+
+
+def _stacked(node: Node) -> tuple[Any, Any] | None:
+    """Two tensors whose elements alternate in the last axis."""
+    source = node.args[0] if is_call(node, aten.reshape.default) else None
+    if not is_call(source, aten.stack.default, aten.cat.default) or not isinstance(source, Node):
+        return None
+    shape, parts = shape_of(source), source.args[0]
+    if not isinstance(parts, list | tuple) or len(parts) != 2:
+        return None
+    if named(source)["dim"] != len(shape) - 1 or not same(shape[-1], 2):
+        return None
+    if not same(shape_of(node), (*shape[:-2], shape[-2] * 2)):
+        return None
+    if is_call(source, aten.stack.default):
+        return parts[0], parts[1]
+    if all(is_call(part, aten.unsqueeze.default) for part in parts):
+        return parts[0].args[0], parts[1].args[0]
+    return None
+
+
+# -- x * cos + turned(x) * sin
+
+
+def _as_sum(node: Node) -> _Rotation | None:
+    if named(node)["alpha"] != 1:
+        return None
+    one, other = (_unwidened(each) for each in node.args[:2])
+    for straight, crossed in ((one, other), (other, one)):
+        for x, cos in _factors(straight):
+            for turned, sin in _factors(crossed):
+                found = _turned(turned)
+                if found is not None and found[0] is _narrow(x):
+                    is_usual = not found[1] and _is_usual(x, turned, cos, sin)
+                    return _Rotation(found[0], cos, sin, found[1], found[1], is_usual)
+    return None
+
+
+def _turned(node: Node) -> tuple[Node, bool] | None:
+    """What `(-b, a)` is of, and whether its pairs are beside each other."""
+    node = _narrow(node)
+    parts, are_pairs = _stacked(node), True
+    if parts is None and is_call(node, aten.cat.default) and len(node.args[0]) == 2:
+        is_last = named(node)["dim"] == len(shape_of(node)) - 1
+        parts, are_pairs = (tuple(node.args[0]) if is_last else None), False
+    if parts is None or not is_call(parts[0], aten.neg.default):
+        return None
+    b, a = _part(parts[0].args[0]), _part(parts[1])
+    wanted = (ODD, EVEN) if are_pairs else (HIGH, LOW)
+    if a is None or b is None or a.base is not b.base or (b.which, a.which) != wanted:
+        return None
+    return a.base, are_pairs
+
+
+def _is_usual(x: Node, turned: Node, cos: Node, sin: Node) -> bool:
+    if not all(is_call(each, aten.slice.Tensor) for each in turned.args[0][1:]):
+        return False
+    tables = all(
+        is_call(table, aten.unsqueeze.default)
+        and table.args[1] == 1
+        and dtype_of(table) == dtype_of(x)
+        for table in (cos, sin)
+    )
+    return tables and _narrow(x) is x
+
+
+# -- (a * cos - b * sin, b * cos + a * sin)
+
+
+def _as_parts(first: Any, second: Any, *, pairs_out: bool) -> _Rotation | None:
+    first, second = _unwidened(first), _unwidened(second)
+    if not is_call(first, aten.sub.Tensor) or not is_call(second, aten.add.Tensor):
+        return None
+    left, right = (_unwidened(each) for each in first.args[:2])
+    for a, cos in _factors(left):
+        for b, sin in _factors(right):
+            parts = _part(a), _part(b)
+            if parts[0] is None or parts[1] is None or parts[0].base is not parts[1].base:
+                continue
+            kinds = parts[0].which, parts[1].which
+            if kinds not in ((LOW, HIGH), (EVEN, ODD)):
+                continue
+            if _is_second(second, parts[0], parts[1], cos, sin):
+                return _halved(parts[0].base, cos, sin, kinds == (EVEN, ODD), pairs_out)
+    return None
+
+
+def _is_second(second: Node, a: _Part, b: _Part, cos: Node, sin: Node) -> bool:
+    """Whether a sum is `b * cos + a * sin`; the tables of both may be halves of one."""
+    one, other = (_unwidened(each) for each in second.args[:2])
+    for of_b, of_a in ((one, other), (other, one)):
+        for x, cosine in _factors(of_b):
+            for y, sine in _factors(of_a):
+                if _part(x) == b and _part(y) == a and alike(cosine, cos) and alike(sine, sin):
+                    return True
+    return False
+
+
+def _halved(x: Node, cos: Node, sin: Node, pairs_in: bool, pairs_out: bool) -> _Rotation | None:
+    is_half = same(shape_of(cos)[-1] * 2, shape_of(x)[-1])
+    return _Rotation(x, cos, sin, pairs_in, pairs_out) if is_half else None
+
+
+# -- view_as_real(view_as_complex(x) * angles)
+
+
+def _as_complex(node: Node) -> _Rotation | None:
+    real = node.args[0] if is_call(node, aten.reshape.default) else None
+    if not is_call(real, aten.view_as_real.default) or not isinstance(real, Node):
+        return None
+    shape, product = shape_of(real), real.args[0]
+    if not same(shape_of(node), (*shape[:-2], shape[-2] * 2)):
+        return None
+    if not is_call(product, aten.mul.Tensor) or not isinstance(product, Node):
+        return None
+    for x, angles in (product.args[:2], product.args[1::-1]):
+        pairs = x.args[0] if is_call(x, aten.view_as_complex.default) else None
+        if not is_call(pairs, aten.reshape.default) or not isinstance(angles, Node):
+            continue
+        source = _narrow(pairs.args[0])  # type: ignore[union-attr]
+        wanted = shape_of(source)
+        if wanted and same(shape_of(pairs), (*wanted[:-1], wanted[-1] // 2, 2)):
+            write = Writer(product)
+            both = write.call(aten.view_as_real.default, angles)
+            last = len(shape_of(both)) - 1
+            cos, sin = (write.call(aten.select.int, both, last, which) for which in (0, 1))
+            return _Rotation(source, cos, sin, True, True)
+    return None
+
+
+# -- what all of them have
+
+
+def _narrow(node: Node) -> Node:
+    return node.args[0] if is_wider(node) else node
+
+
+def _unwidened(value: Any) -> Any:
+    return _narrow(value) if isinstance(value, Node) else value
+
+
+def _factors(node: Any) -> list[tuple[Node, Node]]:
+    """Both ways to read a product of two tensors."""
+    if not is_call(node, aten.mul.Tensor):
+        return []
+    one, other = node.args[:2]
+    if not isinstance(one, Node) or not isinstance(other, Node):
+        return []
+    return [(one, other), (other, one)]
+
+
+def _part(node: Any) -> _Part | None:
+    """Which half of what a tensor is."""
+    if not isinstance(node, Node):
+        return None
+    node = _narrow(node)
+    found = _sliced(node) or _chosen(node)
+    return None if found is None else _Part(_narrow(found.base), found.which)
+
+
+def _sliced(node: Node) -> _Part | None:
+    if is_call(node, aten.slice.Tensor):
+        given = named(node)
+        base, start, step = given["self"], given["start"], given["step"]
+        size = shape_of(base)[-1]
+        if given["dim"] != len(shape_of(base)) - 1 or not isinstance(size, int) or size % 2:
+            return None
+        end = given["end"]
+        end = size if end is None else min(end, size) if isinstance(end, int) else None
+        if step == 2 and end == size and start in (0, 1):
+            return _Part(base, ODD if start else EVEN)
+        halves: dict[Any, str] = {(0, size // 2): LOW, (size // 2, size): HIGH}
+        return _Part(base, halves[start, end]) if step == 1 and (start, end) in halves else None
+    if not is_call(node, operator.getitem):
+        return None
+    source, index = node.args
+    if not is_call(source, aten.chunk.default, aten.split.Tensor, aten.split_with_sizes.default):
+        return None
+    given = named(source)
+    base = given["self"]
+    size = shape_of(base)[-1]
+    halves_of = same(shape_of(node)[-1] * 2, size) and given["dim"] == len(shape_of(base)) - 1
+    return _Part(base, HIGH if index else LOW) if halves_of else None
+
+
+def _chosen(node: Node) -> _Part | None:
+    """Of what is reshaped to pairs or to halves first."""
+    if is_call(node, aten.select.int):
+        source, dim, index = node.args
+    elif is_call(node, operator.getitem) and is_call(node.args[0], aten.unbind.int):
+        source, index = node.args[0].args[0], node.args[1]
+        dim = named(node.args[0])["dim"]
+    else:
+        return None
+    if not is_call(source, aten.reshape.default) or index not in (0, 1):
+        return None
+    base = source.args[0]
+    before, after = shape_of(base), shape_of(source)
+    if not before or len(after) != len(before) + 1 or not same(after[:-2], before[:-1]):
+        return None
+    if dim == len(after) - 1 and same(after[-1], 2):
+        return _Part(base, ODD if index else EVEN)
+    if dim == len(after) - 2 and same(after[-2], 2):
+        return _Part(base, HIGH if index else LOW)
+    return None
+
+
+def _is_part(node: Node, found: _Rotation) -> bool:
+    return _joined(node, found.x) is not None
+
+
+def _joined(node: Node, x: Node) -> tuple[Node, Node] | None:
+    """Where what is turned is the first part of heads: the whole result, and the whole heads."""
+    user = only_user(node)
+    if not is_call(x, aten.slice.Tensor) or user is None or not is_call(user, aten.cat.default):
+        return None
+    parts, given = user.args[0], named(x)
+    whole = given["self"]
+    last = len(shape_of(x)) - 1
+    if not isinstance(parts, list | tuple) or len(parts) != 2 or parts[0] is not node:
+        return None
+    rest = parts[1]
+    if named(user)["dim"] != last or (given["dim"], given["start"], given["step"]) != (last, 0, 1):
+        return None
+    if not is_call(rest, aten.slice.Tensor):
+        return None
+    other = named(rest)
+    is_rest = (other["self"], other["dim"], other["step"]) == (whole, last, 1)
+    if (
+        not is_rest
+        or other["start"] != shape_of(x)[-1]
+        or not same(shape_of(user), shape_of(whole))
+    ):
+        return None
+    return user, whole
+
+
+def _write(node: Node, found: _Rotation, dtype: torch.dtype) -> None:
+    x, last = found.x, node
+    if dtype_of(last) == torch.float32 and dtype_of(x) != torch.float32:
+        user = only_user(last)
+        if user is None or not is_call(user, aten.to.dtype) or dtype_of(user) != dtype_of(x):
+            return  # it goes on in f32
+        last = user
+    joined = _joined(last, x)
+    if joined is not None:
+        last, x = joined
+    shape = shape_of(x)
+    if dtype_of(x) != dtype or dtype_of(last) != dtype or len(shape) != 4:
+        return
+    count = shape_of(found.x)[-1]
+    tables = [shape_of(each) for each in (found.cos, found.sin)]
+    if not isinstance(count, int) or not same(tables[0], tables[1]) or not tables[0]:
+        return
+    if any(dtype_of(each) == torch.float64 for each in (found.cos, found.sin)):
+        return
+    sizes = (*[1] * (4 - len(tables[0])), *tables[0])
+    is_by_position = _is_by_position(sizes, shape)
+    if is_by_position is None:
+        return
+    write = Writer(last)
+    length = shape[1] if is_by_position else shape[2]
+    wanted = (sizes[0], length, count)
+    cos, sin = (
+        write.reshape(_whole_table(each, count, found, write), wanted, each, x)
+        for each in (write.cast(found.cos, torch.float32), write.cast(found.sin, torch.float32))
+    )
+    layouts = int(found.pairs_in), int(found.pairs_out)
+    if not is_by_position:
+        if is_call(x, aten.permute.default) and list(x.args[1]) == _SWAP:
+            put(last, write.call(ROTARY_BY_POSITION, x.args[0], cos, sin, *layouts))
+        else:
+            put(last, write.call(ROTARY, x, cos, sin, *layouts))
+        return
+    result = write.call(ROTARY_BY_POSITION, x, cos, sin, *layouts)
+    for user in list(last.users):
+        if is_call(user, aten.permute.default) and list(user.args[1]) == _SWAP:
+            put(user, result)
+    if last.users:
+        put(last, write.permute(result, _SWAP))
+
+
+def _is_by_position(sizes: tuple[Any, ...], shape: tuple[Any, ...]) -> bool | None:
+    """Whether the second axis of x has positions, by the tables' sizes; None where neither does."""
+    if not same(sizes[0], 1) and not same(sizes[0], shape[0]):
+        return None
+    if same(sizes[1], 1) and same(sizes[2], shape[2]):
+        return False
+    return True if same(sizes[2], 1) and same(sizes[1], shape[1]) else None
+
+
+def _whole_table(table: Node, count: int, found: _Rotation, write: Writer) -> Node:
+    """A table of as many numbers as are turned, in the order of the result."""
+    if same(shape_of(table)[-1], count):
+        return table
+    last = len(shape_of(table)) - 1
+    if not found.pairs_out:
+        return write.call(aten.cat.default, [table, table], last)
+    both = write.call(aten.stack.default, [table, table], last + 1)
+    return write.reshape(both, (*shape_of(table)[:-1], count), both)
