@@ -31,7 +31,8 @@ from custom_dispatch.kernel.target import Target
 if TYPE_CHECKING:
     import torch
 
-TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90a"}
+PORTABLE = "cuda:sm_80"
+TARGETS = {80: PORTABLE, 90: "cuda:sm_90a"}
 LAYOUTS = ("grouped_linear", "grouped_matmul")
 KINDS = ("bf16", "f16", "f32")
 ODD = (
@@ -232,7 +233,7 @@ def main() -> int:
     options = gpu_command.parser(__doc__).parse_args()
     if options.what == "build":
         built = [
-            cd.build(list(choice.kernels), [target], image="cubin")
+            cd.build(list(choice.kernels), [target], image="ptx" if target == PORTABLE else "cubin")
             for choice, target in itertools.product(choices(), TARGETS.values())
         ]
         gpu_objects.write(options.directory, built)
