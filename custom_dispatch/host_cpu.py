@@ -29,13 +29,8 @@ _LINUX_NAMES = {
     "pclmul": "pclmulqdq",
     "sha": "sha_ni",
     "avxvnni": "avx_vnni",
-    "avx512vbmi2": "avx512_vbmi2",
-    "avx512vnni": "avx512_vnni",
-    "avx512bitalg": "avx512_bitalg",
-    "avx512vpopcntdq": "avx512_vpopcntdq",
-    "avx512bf16": "avx512_bf16",
-    "avx512fp16": "avx512_fp16",
-    "avx512vp2intersect": "avx512_vp2intersect",
+    **{f"avx512{name}": f"avx512_{name}" for name in ("vbmi2", "vnni", "bitalg", "vpopcntdq")},
+    **{f"avx512{name}": f"avx512_{name}" for name in ("bf16", "fp16", "vp2intersect")},
 }
 _SAME_NAMES = """
 adx aes avx avx2 avx512bw avx512cd avx512dq avx512f avx512ifma avx512vbmi avx512vl bmi2 cx16 f16c

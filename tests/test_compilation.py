@@ -23,7 +23,7 @@ from custom_dispatch.ir.compiler_tool import (
 )
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_module_apart
-from custom_dispatch.kernel.target import ARM_64, X86_64
+from custom_dispatch.kernel.target import cpu_names
 from custom_dispatch.process import Completed
 from custom_dispatch.runtime.module_file import ModuleFile
 
@@ -125,7 +125,10 @@ def test_flags_follow_from_the_targets(targets: list[str], flags: list[str]) -> 
 
 @pytest.mark.parametrize(
     ("names", "triple"),
-    [(X86_64, "x86_64-unknown-linux-gnu"), (ARM_64, "aarch64-unknown-linux-gnu")],
+    [
+        (cpu_names()["x86_64"], "x86_64-unknown-linux-gnu"),
+        (cpu_names()["aarch64"], "aarch64-unknown-linux-gnu"),
+    ],
 )
 def test_the_names_of_cpus_are_those_of_the_compiler(names: tuple[str, ...], triple: str) -> None:
     flags = [f"--iree-llvmcpu-target-triple={triple}", "--iree-llvmcpu-target-cpu=pentium9"]

@@ -10,6 +10,7 @@ from custom_dispatch.cli import options
 from custom_dispatch.cli.kernels import load_kernels, load_patterns
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.compiled import check_module_output
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.parameters import SUFFIX
 from custom_dispatch.toolchain.build import BuildOptions
@@ -39,6 +40,9 @@ _ONNX = ".onnx"
 @click.option(
     "--iree-flag", "flags", multiple=True, metavar="FLAG", help="A further iree-compile flag."
 )
+@click.option(
+    "--verify", is_flag=True, help="Run an .onnx file once on the CPU, and compare it with ONNX."
+)
 @click.option("--output", "-o", required=True, type=options.FILE, help="The .vmfb to write.")
 def command(
     model: Path,
@@ -46,6 +50,7 @@ def command(
     replace: tuple[str, ...],
     targets: list[str],
     flags: tuple[str, ...],
+    verify: bool,
     output: Path,
     how: BuildOptions,
 ) -> None:
@@ -57,10 +62,16 @@ def command(
     places were replaced and which almost matched. IREE compiles whatever no kernel computes.
     """
     is_onnx = model.suffix.lower() == _ONNX
+    if verify and not is_onnx:
+        raise DeclarationError(
+            f"--verify is given for `{model}`, with which there is nothing to compare it.",
+            expected="an .onnx file, which ONNX runs",
+            next_step="leave it out, or give verify=True to cd.torch.compile.",
+        )
     kinds = ("cd.onnx.Pattern",) if is_onnx else ("cd.Pattern", "cd.jax.Pattern")
-    declared = load_kernels(kernels)
+    called = load_kernels(kernels)
     patterns = load_patterns(replace, kinds)
-    read = [model, *files_of([*declared, *(pattern.item for pattern in patterns)])]
+    read = [model, *files_of([*called, *(pattern.item for pattern in patterns)])]
     read += options.object_files(how)
     options.check_outputs(output, output.with_suffix(SUFFIX) if is_onnx else None, inputs=read)
     check_module_output(output)
@@ -69,10 +80,10 @@ def command(
             from custom_dispatch.onnx import compile as compile_onnx
 
             module = compile_onnx(
-                model, targets, kernels=declared, replace=patterns, flags=flags, **how
+                model, targets, kernels=called, replace=patterns, verify=verify, flags=flags, **how
             )
         else:
-            module = compile_module(model, declared, targets, replace=patterns, flags=flags, **how)
+            module = compile_module(model, called, targets, replace=patterns, flags=flags, **how)
     path = module.save(output)
     held = ", ".join(map(str, module.targets))
     inside = ", ".join(module.kernels) or "no kernels"

@@ -11,28 +11,15 @@ from typing import Final
 
 from custom_dispatch.dataclass import dataclass
 
-TYPE_BITS: Final[dict[str, int]] = {
-    "pred": 1,
-    "b8": 8,
-    "s8": 8,
-    "u8": 8,
-    "b16": 16,
-    "s16": 16,
-    "u16": 16,
-    "f16": 16,
-    "bf16": 16,
-    "b32": 32,
-    "s32": 32,
-    "u32": 32,
-    "f32": 32,
-    "f16x2": 32,
-    "bf16x2": 32,
-    "b64": 64,
-    "s64": 64,
-    "u64": 64,
-    "f64": 64,
-    "b128": 128,
+_BY_BITS: Final = {
+    1: "pred",
+    8: "b8 s8 u8",
+    16: "b16 s16 u16 f16 bf16",
+    32: "b32 s32 u32 f32 f16x2 bf16x2",
+    64: "b64 s64 u64 f64",
+    128: "b128",
 }
+TYPE_BITS: Final = {name: bits for bits, names in _BY_BITS.items() for name in names.split()}
 
 OPAQUE_TYPES: Final = frozenset({"texref", "samplerref", "surfref", "tensormap"})
 """Types of handles: 64 bits (a tensormap: 128 bytes) that a program cannot look into."""

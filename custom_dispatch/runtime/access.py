@@ -32,26 +32,7 @@ from custom_dispatch.runtime.driver import check_status, context_error, has_init
 IREE_ERRORS = (RuntimeError, ValueError, IndexError)
 """What IREE's bindings raise (runtime/bindings/python/status_utils.cc), by the kind of status."""
 
-# Errors after which the context is unusable (CUDA Driver API, CUresult, each with the sentence
-# quoted above), and what a kernel did to cause them.
 _SANITIZE = "run it under compute-sanitizer, or on cpu:checked, to find the place"
-_LOSSES = {
-    "CUDA_ERROR_ILLEGAL_ADDRESS": "a kernel accessed memory that is not its own",
-    "CUDA_ERROR_MISALIGNED_ADDRESS": "a kernel accessed an address that is not aligned",
-    "CUDA_ERROR_INVALID_ADDRESS_SPACE": "a kernel accessed an address of another state space",
-    "CUDA_ERROR_INVALID_PC": "a kernel jumped to an invalid address",
-    "CUDA_ERROR_ILLEGAL_INSTRUCTION": "a kernel executed an instruction that its GPU refuses",
-    "CUDA_ERROR_HARDWARE_STACK_ERROR": "a kernel's stack overflowed or was corrupted",
-    "CUDA_ERROR_ASSERT": "an assertion of a kernel did not hold",
-    "CUDA_ERROR_LAUNCH_FAILED": "a kernel executed `trap`, or failed in a way of its own",
-    "CUDA_ERROR_LAUNCH_TIMEOUT": "a kernel ran longer than the GPU allows beside a display",
-    "CUDA_ERROR_TENSOR_MEMORY_LEAK": "a kernel ended without freeing its tensor memory",
-    "CUDA_ERROR_ECC_UNCORRECTABLE": "the GPU found an error in its memory",
-    "CUDA_ERROR_NVLINK_UNCORRECTABLE": "the GPU found an error on NVLink",
-    "CUDA_ERROR_CONTAINED": "the GPU found an error in its memory",
-    "CUDA_ERROR_EXTERNAL_DEVICE": "a device outside of CUDA failed",
-    "CUDA_ERROR_MPS_CLIENT_TERMINATED": "the MPS server ended this client",
-}
 _NO_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED")
 _LONGEST_EXIT_S = 30.0
 
@@ -146,9 +127,10 @@ class Access:
         if not self._end:
             if any(word in text for word in _NO_MEMORY):
                 return None
-            lost = next((word for word in _LOSSES if word in text), "") or context_error(self.gpu)
+            whys = driver.cuda_errors()["lost"]
+            lost = next((word for word in whys if word in text), "") or context_error(self.gpu)
             if lost:
-                why = _LOSSES.get(lost, "the driver refuses all further work")
+                why = whys.get(lost, "the driver refuses all further work")
                 why += f" ({lost}), and the process's CUDA context was lost with it"
             elif _refuses(device, self):
                 why = "a launch failed, and IREE's CUDA device refuses all further work"

@@ -26,7 +26,8 @@ import functools
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,21 +162,13 @@ _NO_DEVICE = "CUDA_ERROR_NO_DEVICE"
 
 _initialised = False
 
-# What cuInit answers where the driver does not work, and what helps (CUDA Driver API, "Data types
-# used by CUDA driver", CUresult).
-_NEXT_STEPS = {
-    "CUDA_ERROR_NOT_INITIALIZED": "This process was forked from one that used CUDA, or the "
-    'driver\'s device files are missing; use the start method "spawn", or check with nvidia-smi.',
-    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "The driver's library and kernel module are of different "
-    "versions; restart the machine, as after every update of the driver.",
-    "CUDA_ERROR_SYSTEM_NOT_READY": "The GPUs are still being set up; on machines with NVSwitch "
-    "start nvidia-fabricmanager.",
-    "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": "The forward-compatibility libraries on "
-    "LD_LIBRARY_PATH do not support this GPU; remove them, or update the driver.",
-    "CUDA_ERROR_OUT_OF_MEMORY": "Other processes hold the GPU's memory; nvidia-smi lists them.",
-    "CUDA_ERROR_DEVICE_UNAVAILABLE": "Another process has the GPU for itself; nvidia-smi lists it.",
-}
 _OTHERWISE = "Check it with nvidia-smi; a restart is needed after the driver was updated."
+
+
+@functools.cache
+def cuda_errors() -> Mapping[str, Mapping[str, str]]:
+    """What lost a GPU (`lost`) and what helps against cuInit's answers (`next_steps`), by error."""
+    return tomllib.loads(Path(__file__).with_name("cuda_errors.toml").read_text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +258,7 @@ def _no_library() -> str:
 
 def _not_initialised(error: str) -> str:
     if error != _NO_DEVICE:
-        next_step = _NEXT_STEPS.get(error, _OTHERWISE)
+        next_step = cuda_errors()["next_steps"].get(error, _OTHERWISE)
         return f"The NVIDIA driver could not be initialised: {error}. {next_step}"
     present = hardware().gpu_names
     here = f", though this machine has {listed(present)}" if present else ""

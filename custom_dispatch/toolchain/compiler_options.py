@@ -35,17 +35,6 @@ _JOINED = ("-D", "-I", "-O", "-U", "-m")
 DEBUG_INFORMATION = "--device-debug"
 """It describes every variable of a source, and every type."""
 
-# Of the host's half of the compilation only: NVRTC has none, so they change nothing there.
-_HOST_ONLY = frozenset(
-    {
-        "--allow-unsupported-compiler",
-        "--compiler-bindir",
-        "--compiler-options",
-        "--machine",
-        "--optimize",
-    }
-)
-
 
 @dataclass(frozen=True)
 class _Known:
@@ -54,7 +43,9 @@ class _Known:
     with_value: Mapping[str, str]
     flags: Mapping[str, str]
     refused: Mapping[str, str]
-    """Reasons, by the names together that have one."""
+    """Names by the reason."""
+    of_the_host: str
+    """Names of those that change nothing with NVRTC."""
 
     @cached_property
     def reasons(self) -> Mapping[str, str]:
@@ -96,7 +87,7 @@ def for_nvrtc(options: Sequence[Option]) -> list[str]:
     return [
         str(Option(renamed.get(option.name, option.name), option.value))
         for option in options
-        if option.name not in _HOST_ONLY
+        if option.name not in _known().of_the_host.split()
     ]
 
 

@@ -28,18 +28,6 @@ from custom_dispatch.kernel.operand import Struct
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.toolchain.entry_point import CField, CParameter, CSignature
 
-# No C++ field is named so, and a question with such a name would not compile (C++20, [lex.key]).
-_KEYWORDS = """
-alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
-co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
-extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
-nullptr operator or or_eq private protected public register reinterpret_cast requires return
-short signed sizeof static static_assert static_cast struct switch template this thread_local
-throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
-xor xor_eq
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class StructFields:
@@ -54,7 +42,8 @@ class StructFields:
 
 def fields_of(kernels: Sequence[Kernel]) -> tuple[StructFields, ...]:
     """Every field of every struct that kernels declare."""
-    keywords = _KEYWORDS.split()
+    # No field is named so, and a question with such a name would not compile (C++20, [lex.key]).
+    keywords = Path(__file__).with_name("cpp_keywords.txt").read_text().split()
     return tuple(
         StructFields(kernel.entry, parameter.index, names)
         for kernel in kernels

@@ -152,3 +152,14 @@ def _kernel() -> cd.Kernel:
     from cuda_kernels.simple_mul import simple_mul
 
     return simple_mul
+
+
+def test_a_model_is_verified_where_onnx_can_run_it(patterns: Path, cli: CommandLine) -> None:
+    cli("compile", "model.mlir", "--verify", *CPU).refused(
+        "--verify is given for `model.mlir`, with which there is nothing to compare it.",
+        "expected: an .onnx file, which ONNX runs",
+        "leave it out, or give verify=True to cd.torch.compile.",
+    )
+    save_onnx(patterns / "model.onnx")
+    words = ("--replace", "my_patterns.py", "--verify", *CPU)
+    cli("compile", "model.onnx", *words).succeeded("m.vmfb: simple_mul for cpu, ")

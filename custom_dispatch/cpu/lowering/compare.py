@@ -9,19 +9,10 @@ from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.builder import int_type
 from custom_dispatch.ptx import TYPE_BITS, Operand, Pair
 
+_SIGNS = ("eq", "ne", "lt", "le", "gt", "ge")
 _FLOAT_CONDITIONS = {
-    "eq": "oeq",
-    "ne": "one",
-    "lt": "olt",
-    "le": "ole",
-    "gt": "ogt",
-    "ge": "oge",
-    "equ": "ueq",
-    "neu": "une",
-    "ltu": "ult",
-    "leu": "ule",
-    "gtu": "ugt",
-    "geu": "uge",
+    **{sign: f"o{sign}" for sign in _SIGNS},
+    **{f"{sign}u": f"u{sign}" for sign in _SIGNS},
     "num": "ord",
     "nan": "uno",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.checked.finding import Finding
@@ -25,26 +27,7 @@ from custom_dispatch.ptx import (
 _SPACES = ("global", "local", "const", "param", "shared")
 _OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
 # Hints to caches, and orders that say nothing on one CPU thread; none changes what is loaded.
-_HINTS = frozenset(
-    {
-        "v2",
-        "v4",
-        "v8",
-        "nc",
-        "ca",
-        "cg",
-        "cs",
-        "cv",
-        "lu",
-        "wb",
-        "wt",
-        "weak",
-        "cta",
-        "gpu",
-        "sys",
-        "cluster",
-    }
-)
+_HINTS = re.compile("v[248]|nc|c[agsv]|lu|w[bt]|weak|cta|gpu|sys|cluster")
 _HINT_PREFIXES = ("L1::", "L2::")
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
 
@@ -100,7 +83,7 @@ def _place_and_order(frame: Frame) -> tuple[str, str]:
             space = modifier.partition("::")[0]
         elif modifier == "volatile" or modifier in _ORDERS:
             how = _ORDERS.get(modifier, modifier)
-        elif modifier not in _HINTS and not modifier.startswith(_HINT_PREFIXES):
+        elif not _HINTS.fullmatch(modifier) and not modifier.startswith(_HINT_PREFIXES):
             raise frame.unsupported()
     if frame.parts[-1] == "b128":
         raise frame.unsupported()

@@ -80,7 +80,7 @@ def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[O
             onnx.defs.register_schema(_schema(kernel, domain))
         # Declared anew, as in a notebook: its source may be another by now.
         _registered[key] = kernel
-    return _evaluated(kernel, domain)
+    return evaluated(kernel, domain)
 
 
 def registered_kernel(domain: str, operator: str) -> Kernel | Choice | None:
@@ -180,7 +180,7 @@ def _type_proto(kind: TensorType) -> onnx.TypeProto:
     return made
 
 
-def _evaluated(item: Kernel | Choice, domain: str) -> type[OpRun]:
+def evaluated(item: Kernel | Choice, domain: str) -> type[OpRun]:
     """The class whose objects are nodes of a model in ONNX's reference evaluator."""
     kernel = kernels_of(item)[0]
 
