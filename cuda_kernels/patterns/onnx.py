@@ -425,25 +425,47 @@ def _rotaries() -> Patterns:
 
 _PRODUCT = [_node("MatMul", "a b", "product"), _node("Add", "product bias", "sum")]
 _WITH_BIAS = _graph([_PRODUCT[0], _node("Add", "product bias", "c")], "a b bias", "c")
-_WITH_SUM = _graph([*_PRODUCT, _node("Add", "sum residual", "c")], "a b bias residual", "c")
-_ACTIVATIONS = {
-    "relu": [_node("Relu", "sum", "c")],
-    "silu": [_node("Sigmoid", "sum", "open"), _node("Mul", "sum open", "c")],
-    "gelu_erf": [_node("Gelu", "sum", "c")],
-    "gelu_tanh": [_node("Gelu", "sum", "c", approximate="tanh")],
+_ACTIVATIONS: dict[str, list[list[NodeProto]]] = {
+    "relu": [[_node("Relu", "sum", "c")]],
+    "silu": [
+        [_node("Sigmoid", "sum", "open"), _node("Mul", "sum open", "c")],
+        [_node("Swish", "sum", "c", alpha=1.0)],
+    ],
+    "gelu_erf": [[_node("Gelu", "sum", "c")]],
+    "gelu_tanh": [[_node("Gelu", "sum", "c", approximate="tanh")]],
 }
+_SUMS: dict[str, list[tuple[list[NodeProto], str]]] = {
+    "matmul": [
+        (_PRODUCT, "a b bias"),
+        ([_node("Gemm", "a b bias", "sum")], "a b bias"),
+        ([_node("MatMul", "a b", "sum")], "a b"),
+    ],
+    "linear": [
+        ([_node("Gemm", "a b bias", "sum", transB=1)], "a b bias"),
+        ([_node("Gemm", "a b", "sum", transB=1)], "a b"),
+    ],
+}
+"""A product and its bias, by the layout of the kernel."""
+
+
+def _followed(layout: str, ends: Sequence[list[NodeProto]], more: str = "") -> list[GraphProto]:
+    """Products with what is computed of their sums, which may read another operand."""
+    return [
+        _graph([*nodes, *end], f"{inputs} {more}", "c")
+        for (nodes, inputs), end in product(_SUMS[layout], ends)
+    ]
 
 
 def _matmuls() -> Patterns:
+    residual = [[_node("Add", "sum residual", "c")]]
     return (  # those first that stand for more
         *(
             pattern
-            for name, nodes in _ACTIVATIONS.items()
-            for pattern in _patterns(
-                gemms, f"matmul_{name}", _graph([*_PRODUCT, *nodes], "a b bias", "c")
-            )
+            for (name, ends), layout in product(_ACTIVATIONS.items(), _SUMS)
+            for pattern in _patterns(gemms, f"{layout}_{name}", *_followed(layout, ends))
         ),
-        *_patterns(gemms, "matmul", _WITH_SUM),
+        *_patterns(gemms, "matmul", *_followed("matmul", residual, "residual")),
+        *_patterns(gemms, "linear", *_followed("linear", residual, "residual")),
         *_patterns(gemms, "matmul", _WITH_BIAS),
         *_patterns(gemms, "matmul", _node("MatMul", "a b", "c"), _node("Gemm", "a b", "c")),
         *_patterns(gemms, "matmul", _node("Gemm", "a b bias", "c")),

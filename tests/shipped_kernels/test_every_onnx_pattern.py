@@ -75,7 +75,8 @@ def model_of(pattern: cd.onnx.Pattern, index: int) -> onnx.ModelProto:
 
     def value(name: str, operand: Any) -> onnx.ValueInfoProto:
         shape = [evaluate(size, sizes) for size in operand.shape]
-        shape = [2, 3, *shape[1:]] if operand.batched else shape
+        is_deep = operand.batched and not any(node.op_type == "Gemm" for node in graph.node)
+        shape = [2, 3, *shape[1:]] if is_deep else shape
         axes = pattern.axes.get(operand.name)
         shape = shape if axes is None else [shape[axis] for axis in axes]
         return helper.make_tensor_value_info(name, onnx_type(operand.dtype), shape)
