@@ -47,11 +47,7 @@ _BANDS = "medians, and the range between the quartiles"
 @click.command()
 @click.argument("subject", metavar="FILE.vmfb|KERNELS", type=click.Path())
 @options.function
-@click.option(
-    "--kernel",
-    "name",
-    help="The kernel of KERNELS, likewise.",
-)
+@click.option("--kernel", "name", help="The kernel of KERNELS, likewise.")
 @click.option(
     "--dims",
     "-d",

@@ -21,11 +21,7 @@ _ONNX = ".onnx"
 @click.command()
 @click.argument("model", type=options.FILE)
 @click.option(
-    "--kernels",
-    "-k",
-    multiple=True,
-    type=click.Path(),
-    help="A module or file; repeatable.",
+    "--kernels", "-k", multiple=True, type=click.Path(), help="A module or file; repeatable."
 )
 @click.option(
     "--replace",

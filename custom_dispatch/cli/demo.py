@@ -17,11 +17,7 @@ from custom_dispatch.runtime.program import Program
 
 @click.command()
 @click.option(
-    "--output",
-    "-o",
-    type=options.FILE,
-    default=Path("mixed_invocation.vmfb"),
-    show_default=True,
+    "--output", "-o", type=options.FILE, default=Path("mixed_invocation.vmfb"), show_default=True
 )
 def command(output: Path) -> None:
     """Build two kernels, link them into a model, compile one .vmfb, and run it here."""

@@ -42,12 +42,6 @@ def command(
     options.check_outputs(output, inputs=[into, *options.object_files(how), *files_of(declared)])
     with options.progress("building and writing"):
         emitted = emit_module(
-            declared,
-            targets,
-            output=output,
-            into=into,
-            form=form,
-            embed=embed,
-            **how,
+            declared, targets, output=output, into=into, form=form, embed=embed, **how
         )
     click.echo(emitted.command_line)

@@ -36,11 +36,7 @@ _MOST_TABLES = 8
 
 @click.command()
 @click.argument("subject", metavar="KERNELS", type=click.Path())
-@click.option(
-    "--choice",
-    "name",
-    help="The choice of KERNELS; optional if there is only one.",
-)
+@click.option("--choice", "name", help="The choice of KERNELS; optional if there is only one.")
 @options.shape(
     help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; repeat it for "
     "others."
@@ -54,9 +50,7 @@ _MOST_TABLES = 8
 )
 @options.device()
 @click.option(
-    "--table",
-    type=options.FILE,
-    help="The table to write, instead of the choice's tuning=.",
+    "--table", type=options.FILE, help="The table to write, instead of the choice's tuning=."
 )
 @options.plot(help="Write a chart (.svg or .png) of the table.")
 @options.repetitions(default=100, help="Launches that are timed of each kernel and size, at most.")
@@ -70,11 +64,7 @@ _MOST_TABLES = 8
     help="Measure nothing: write objects for --target there, for --objects on the machine with the "
     "GPU.",
 )
-@click.option(
-    "--target",
-    "-t",
-    help="What --build-only builds for: cuda:sm_90a.",
-)
+@click.option("--target", "-t", help="What --build-only builds for: cuda:sm_90a.")
 @json_option
 def command(
     subject: str,

@@ -14,11 +14,7 @@ from custom_dispatch.cli.report import json_option, show_table, tell
 @click.argument("subject", metavar="KERNELS", type=click.Path())
 @click.argument("name", required=False)
 @options.shape(help="The size of every dim, n=1024; a range for one, n=1024:1048576:x4.")
-@click.option(
-    "--target",
-    "-t",
-    help="Where it runs, cuda:sm_90a; else as a call here does.",
-)
+@click.option("--target", "-t", help="Where it runs, cuda:sm_90a; else as a call here does.")
 @json_option
 def command(
     subject: str,

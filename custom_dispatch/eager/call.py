@@ -76,14 +76,7 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
         from custom_dispatch.eager.call_choice import choose  # with the tables of choices
 
         item = choose(cast("Choice", item), arguments, keywords, device)
-    return call(
-        item,
-        device,
-        arguments,
-        keywords,
-        compiler=bound.compiler,
-        store=bound.store,
-    )
+    return call(item, device, arguments, keywords, compiler=bound.compiler, store=bound.store)
 
 
 def call(

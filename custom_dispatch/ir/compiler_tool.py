@@ -33,12 +33,7 @@ _MOST_SECONDS = 3600.0
 """An hour: large models take many minutes."""
 
 
-def run_compiler(
-    arguments: Sequence[str],
-    source: bytes,
-    *,
-    cwd: Path | None = None,
-) -> Completed:
+def run_compiler(arguments: Sequence[str], source: bytes, *, cwd: Path | None = None) -> Completed:
     """Run `iree-compile` with a source on its standard input.
 
     Parameters
@@ -54,10 +49,7 @@ def run_compiler(
         The compiler ran longer than `_MOST_SECONDS`.
     """
     return run(
-        [find_compiler_tool(), *arguments],
-        stdin=source,
-        cwd=cwd,
-        timeout_seconds=_MOST_SECONDS,
+        [find_compiler_tool(), *arguments], stdin=source, cwd=cwd, timeout_seconds=_MOST_SECONDS
     )
 
 

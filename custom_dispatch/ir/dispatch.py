@@ -62,10 +62,7 @@ class Dispatch:
     """The i32 values of every scalar and struct, by operand name; and `GRID_X` where passed."""
 
     def write(
-        self,
-        block: Emitter,
-        workload: Sequence[str],
-        results: Sequence[Tensor],
+        self, block: Emitter, workload: Sequence[str], results: Sequence[Tensor]
     ) -> list[str]:
         """Write the dispatch; return its results' values.
 

@@ -391,7 +391,5 @@ def naming(kernel: str, target: Target) -> Iterator[None]:
     except DeclarationError as error:
         named, plain = f"Kernel `{kernel}`, implementation for {target}", f"Kernel `{kernel}`"
         raise DeclarationError(
-            error.found.replace(plain, named, 1),
-            expected=error.expected,
-            next_step=error.next_step,
+            error.found.replace(plain, named, 1), expected=error.expected, next_step=error.next_step
         ) from None

@@ -9,11 +9,7 @@ from iree.compiler import ir
 from custom_dispatch.ir.compiler_tool import run_compiler
 from custom_dispatch.process import Completed
 
-_FLAGS = (
-    "--compile-to=input",
-    "--iree-input-demote-f64-to-f32=false",
-    "--emit-mlir-bytecode",
-)
+_FLAGS = ("--compile-to=input", "--iree-input-demote-f64-to-f32=false", "--emit-mlir-bytecode")
 
 
 def convert_input(module: ir.Module) -> Completed:

@@ -20,10 +20,7 @@ from custom_dispatch.link.operations import create
 
 
 def arrange(
-    what: str,
-    item: Kernel | Choice,
-    values: Sequence[Any],
-    attributes: Mapping[str, ir.Attribute],
+    what: str, item: Kernel | Choice, values: Sequence[Any], attributes: Mapping[str, ir.Attribute]
 ) -> list[Any]:
     """For each of `Kernel.arguments` a value or an attribute; None for a tensor that is absent.
 
@@ -94,8 +91,7 @@ def constant_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> Any:
     """
     if not isinstance(attribute, ir.FloatAttr | ir.BoolAttr | ir.IntegerAttr):
         raise site.refusal(
-            f"has {attribute} for the scalar `{scalar.name}`",
-            f"a number that {scalar.dtype} holds",
+            f"has {attribute} for the scalar `{scalar.name}`", f"a number that {scalar.dtype} holds"
         )
     wanted = ir.Type.parse(scalar.argument_type)
     value = float(attribute.value) if isinstance(attribute, ir.FloatAttr) else int(attribute.value)

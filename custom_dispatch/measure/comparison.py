@@ -63,10 +63,7 @@ class Agreement:
 
 
 def agreement(
-    with_what: str,
-    kernel: Kernel,
-    found: tuple[Array, ...],
-    wanted: tuple[Array, ...],
+    with_what: str, kernel: Kernel, found: tuple[Array, ...], wanted: tuple[Array, ...]
 ) -> Agreement:
     """Compare a kernel's results with those of something else."""
     largest, equal = 0.0, True

@@ -40,13 +40,7 @@ _LOGARITHMIC = 8.0
 _CHARACTER, _AXIS = 0.075, 5.5
 """Inches, about, of a character of a tick's label, and of the axis."""
 
-_SHADES = {
-    1.03: "#08306b",
-    1.1: "#2171b5",
-    1.25: "#6baed6",
-    1.5: "#b4d3e8",
-    2.0: "#e3eef8",
-}
+_SHADES = {1.03: "#08306b", 1.1: "#2171b5", 1.25: "#6baed6", 1.5: "#b4d3e8", 2.0: "#e3eef8"}
 """Up to how much longer than the best: from dark to light; what takes longer is white."""
 _MORE, _NONE = "#ffffff", "#c9c4bb"
 _BEST, _EDGE = "#ffb000", "#aaaaaa"

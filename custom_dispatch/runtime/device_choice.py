@@ -86,8 +86,7 @@ def why_not_cuda(label: str, manifest: Manifest | None, name: str = "cuda") -> s
             f"cuda:sm_{gpu.compute_capability} or an earlier one."
         )
     needed = max(
-        (item.ptx for item in manifest.objects if item.target == target and item.ptx),
-        default=None,
+        (item.ptx for item in manifest.objects if item.target == target and item.ptx), default=None
     )
     driver = driver_state()
     readable = newest_ptx(driver.cuda_version) if driver.cuda_version else None

@@ -194,11 +194,7 @@ _LIBRARY = re.compile(
 
 
 def _no_header(
-    request: CompileRequest,
-    compiler: str,
-    log: str,
-    missing: re.Match[str],
-    places: Sequence[str],
+    request: CompileRequest, compiler: str, log: str, missing: re.Match[str], places: Sequence[str]
 ) -> SourceError:
     includer = Path(missing["nvrtc"] or missing["gcc"])
     header = missing["sought"] or missing["header"]

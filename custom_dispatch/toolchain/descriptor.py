@@ -168,9 +168,7 @@ def _text(name: str, mark: str, between: str) -> str:
 
 
 def write_trailer(
-    described: Sequence[str],
-    addressed: Sequence[str] = (),
-    fields: Sequence[StructFields] = (),
+    described: Sequence[str], addressed: Sequence[str] = (), fields: Sequence[StructFields] = ()
 ) -> str:
     """C++ to be compiled behind a source.
 
@@ -222,10 +220,7 @@ _IN_DEBUG_INFORMATION = re.compile(rb"^\.b64 " + _ADDRESS.encode() + rb"\d+$", r
 
 
 def read_answer(
-    ptx: bytes,
-    described: Sequence[str],
-    addressed: int = 0,
-    fields: Sequence[StructFields] = (),
+    ptx: bytes, described: Sequence[str], addressed: int = 0, fields: Sequence[StructFields] = ()
 ) -> Answer:
     """Read the trailer's constants from PTX, and remove them.
 
@@ -252,9 +247,7 @@ def read_answer(
         places.setdefault(asked.entry, {})[asked.parameter] = _read_fields(asked, words)
     signatures = tuple(
         _signature(
-            found.get((_SIGNATURE, index)),
-            found.get((_TEXT, index), b"{}"),
-            places.get(entry, {}),
+            found.get((_SIGNATURE, index)), found.get((_TEXT, index), b"{}"), places.get(entry, {})
         )
         for index, entry in enumerate(described)
     )

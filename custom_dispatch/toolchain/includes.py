@@ -30,7 +30,7 @@ _MAX_SPELLINGS = 64
 # Python before 3.11.5 matches them wrongly.
 _GAP = rb"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/)*"
 _INCLUDE = re.compile(
-    rb"#" + _GAP + rb"(?:include(?:_next)?|import)" + _GAP + rb'(?:<([^>\n]+)>|"([^"\n]+)")',
+    rb"#" + _GAP + rb"(?:include(?:_next)?|import)" + _GAP + rb'(?:<([^>\n]+)>|"([^"\n]+)")'
 )
 # A name that macros make. Only where a directive may stand, else every remark would be one.
 _COMPUTED = re.compile(
