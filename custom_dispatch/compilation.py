@@ -19,7 +19,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.match.pattern import as_list, with_own_names
+from custom_dispatch.match.pattern import as_list, kernels_given, with_own_names
 from custom_dispatch.phases import say
 from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.build import BuildOptions, build
@@ -211,7 +211,7 @@ def _with_replacing(
         return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
     patterns = with_own_names(patterns, kernels)
     say(f"looking for the places of {len(patterns)} patterns")
-    placed = place(model, [*(pattern.item for pattern in patterns), *kernels], patterns)
+    placed = place(model, [*kernels_given(patterns), *kernels], patterns)
     return placed, [*kernels, *placed.called]
 
 

@@ -105,7 +105,8 @@ class Objects:
         Parameters
         ----------
         arguments
-            Tensors on the GPU, numbers, and None for what is absent: one for each input.
+            Tensors on the GPU, numbers, and None for what is absent: one for each input. By name,
+            what is absent may be left out.
         offset
             How many elements behind an aligned address the results begin.
         into
@@ -125,7 +126,7 @@ class Objects:
             if isinstance(arguments, Mapping)
             else dict(zip(names, arguments, strict=True))
         )
-        tensors = {name: given[name] for name in names if isinstance(given[name], torch.Tensor)}
+        tensors = {name: given[name] for name in names if isinstance(given.get(name), torch.Tensor)}
         like = next(iter(tensors.values()))
         shapes = {
             item.name: tuple(tensors[item.name].shape) if item.name in tensors else (0,) * item.rank

@@ -4,8 +4,11 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
 
 - `attention_{dtype}_{dim}` may take a mask of the keys, [batch, 1, 1, keys], such as that of padded
   sentences.
-- `masked_attention_{dtype}_{dim}` takes a mask for each query, [batch, 1, queries, keys], and
+- `masked_attention_{dtype}_{dim}` takes a mask for each query, [batch, heads, queries, keys], and
   `bool_masked_attention_{dtype}_{dim}` the same of bools, as PyTorch does: True for a key seen.
+- The masks of both may have one sequence, one head or one row for all. `mask_spans_bool`, or of the
+  mask's type, reads a mask once; with its result as `spans` attention skips the keys that nobody
+  sees, and reads bits in place of the mask where it only hides keys.
 - `cached_attention_{dtype}_{dim}` takes how many keys each sequence has so far, [batch] of i32.
 - `attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
 - `flat_attention_{dtype}_{dim}` and its masked forms have heads in the batch, [batch, rows, dim],
@@ -26,6 +29,7 @@ from cuda_kernels.attention.names import (
     CACHED,
     CACHED_ANY_HEAD,
     FLAT,
+    SPANS,
 )
 from cuda_kernels.shared.lazily import each_type, from_modules, lazily
 
@@ -36,6 +40,7 @@ __getattr__, __dir__ = lazily(
         {
             "choices": [*ATTENTION, *BY_POSITION, *CACHED, *ANY_HEAD, *CACHED_ANY_HEAD],
             "flat": FLAT,
+            "mask_spans": SPANS,
             "simt": ["declare"],
             "rotary": each_type("rotary", "rotary_apart", "rotary_by_position"),
             "rotary_any": each_type("rotary_any", "rotary_any_by_position"),

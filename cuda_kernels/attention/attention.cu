@@ -18,6 +18,7 @@
 // values of its head; all but the first hit the caches.
 
 #include "../include/attention_placement.cuh"
+#include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
 
 namespace cuda_kernels {
@@ -82,7 +83,10 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
                                                                   int mask_rows,
                                                                   bool mask_is_bool,
                                                                   int dim,
-                                                                  int value_dim) {
+                                                                  int value_dim,
+                                                                  const int* __restrict__ spans,
+                                                                  int mask_batches,
+                                                                  int mask_heads) {
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr int stride = kColumns + 4, score_stride = Keys + 4;
   constexpr int columns = Keys / kLanes;         // keys of a thread, kLanes apart
@@ -105,7 +109,10 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   out += query_head * queries * head_sizes.value_dim();
   k += key_head * keys * head_sizes.dim();
   v += key_head * keys * head_sizes.value_dim();
-  const long long first_mask_row = static_cast<long long>(batch) * mask_rows;
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
+  const Span span = of_head.span(first, kTileQueries);
+  __shared__ TileMask of_tile;  // where it takes no registers
+  if (threadIdx.x == 0) of_tile = of_head.of_tile(first, span);
 
   load_tile<kTileQueries, kColumns, stride, Head::kIsExact>(
       query_tile, q, head_sizes.dim(), first, queries, scale, packs);
@@ -118,8 +125,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
       for (int w = 0; w < width; ++w) result[i][p].at[w] = 0.0f;
   }
 
-  const int end = causal ? min(keys, first + kTileQueries) : keys;
-  for (int start = 0; start < end; start += Keys) {
+  const int end = causal ? min(span.end, first + kTileQueries) : span.end;
+  for (int start = min(span.begin, end) / Keys * Keys; start < end; start += Keys) {
     __syncthreads();  // the tile's values were used
     load_tile<Keys, kColumns, stride, Head::kIsExact>(
         key_tile, k, head_sizes.dim(), start, keys, 1.0f, packs);
@@ -137,17 +144,18 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
       }
     }
 
+    const bool hides = of_tile.hides(start, Keys);
+#pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const int query = first + row + i * kRowStep;
+      const int query = first + row + i * kRowStep, mask_row = of_tile.row(row + i * kRowStep);
       float maximum = maxima[i];
+#pragma unroll
       for (int j = 0; j < columns; ++j) {
         const int key = start + lane + j * kLanes;
-        if (key >= keys || (causal && key > query)) {
+        if (key >= keys || (causal && key > query) || (hides && !of_tile.shows(mask_row, key))) {
           scores[i][j] = -INFINITY;
-        } else if (mask != nullptr && query < queries) {
-          const long long at = (first_mask_row + (mask_rows == 1 ? 0 : query)) * keys + key;
-          scores[i][j] += mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
-                                       : static_cast<float>(static_cast<const T*>(mask)[at]);
+        } else if (of_tile.adds()) {
+          scores[i][j] += of_tile.value<T>(mask_row, key);
         }
         maximum = fmaxf(maximum, scores[i][j]);
       }

@@ -11,6 +11,7 @@
 
 #include "../include/add_product.cuh"
 #include "../include/attention_placement.cuh"
+#include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
 
 namespace cuda_kernels {
@@ -44,6 +45,9 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
                                        int keys,
                                        int mask_rows,
                                        bool mask_is_bool,
+                                       const int* __restrict__ spans,
+                                       int mask_batches,
+                                       int mask_heads,
                                        const int* __restrict__ lengths) {
   constexpr int pieces = Head::kValueColumns / kWidth;
   const int dim = head_sizes.dim(), value_dim = head_sizes.value_dim();
@@ -63,7 +67,9 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   out += place.of(batch, head, first);
   k += key_head * keys * dim;
   v += key_head * keys * value_dim;
-  const long long first_of_mask = static_cast<long long>(batch) * mask_rows * keys;
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
+  const Span span = of_head.span(first, kQueries);
+  const TileMask of_tile = of_head.of_tile(first, span);
 
 #pragma unroll 1
   for (int i = row; i < last_row; ++i) {
@@ -74,9 +80,9 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   }
   float result[kRows][pieces] = {};
 
-  const int end = causal ? min(seen, first + kQueries + offset) : seen;
+  const int last = min(seen, span.end), end = causal ? min(last, first + kQueries + offset) : last;
 #pragma unroll 1
-  for (int start = 0; start < end; start += kWidth) {
+  for (int start = min(span.begin, max(end, 0)) / kWidth * kWidth; start < end; start += kWidth) {
     __syncthreads();  // the tiles were used
 #pragma unroll 1
     for (int j = warp; j < kWidth; j += kWarps) {
@@ -101,15 +107,16 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     }
 #pragma unroll
     for (int i = 0; i < kRows; ++i) tiles.weights[row + i][lane] = scores[i];
+    const bool hides = of_tile.hides(start, kWidth);
 
 #pragma unroll 1
     for (int i = row; i < last_row; ++i) {  // a thread reads what it wrote
       const int key = start + lane, query = first + i;
       float score = tiles.weights[i][lane];
-      if (mask != nullptr) {
-        const long long at = first_of_mask + static_cast<long long>(mask_rows == 1 ? 0 : query) * keys + min(key, keys - 1);
-        score += mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
-                              : static_cast<float>(static_cast<const T*>(mask)[at]);
+      if (of_tile.adds()) {
+        score += of_tile.value<T>(of_tile.row(i), min(key, keys - 1));
+      } else if (hides && !of_tile.shows(of_tile.row(i), min(key, keys - 1))) {
+        score = -INFINITY;
       }
       score = key < seen && !(causal && key > query + offset) ? score : -INFINITY;
       const float before = tiles.maxima[i];
@@ -171,9 +178,12 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                                                                  int mask_rows,
                                                                  bool mask_is_bool,
                                                                  int dim,
-                                                                 int value_dim) {
+                                                                 int value_dim,
+                                                                 const int* __restrict__ spans,
+                                                                 int mask_batches,
+                                                                 int mask_heads) {
   attend<T, Head, ByPosition>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
-                              mask_rows, mask_is_bool, nullptr);
+                              mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr);
 }
 
 // As `cached_attention` of attention_decode.cu.
@@ -191,7 +201,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         int dim,
                                                                         int value_dim) {
   attend<T, Head, false>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
-                         false, lengths);
+                         false, nullptr, 1, 1, lengths);
 }
 
 }  // namespace cuda_kernels

@@ -83,6 +83,8 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
                                        const T* __restrict__ v,
                                        T* __restrict__ out,
                                        const Scoring<T>& scoring,
+                                       const Span& span,
+                                       int rows_of_mask,
                                        int heads,
                                        int kv_heads,
                                        int queries,
@@ -125,10 +127,11 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     copy_tile<kRows, kColumns, 32 * kCopying, Head::kIsExact>(query_tile, q, head_sizes.dim(), 0, rows, threadIdx.x, packs);
   cp_async_commit();
 
-  const int seen = scoring.seen(queries - 1);  // by the last query, which sees the most
-  const int steps = (seen + kRows - 1) / kRows, steps_of_block = (steps + Splits - 1) / Splits;
-  const int last = min(steps, (split + 1) * steps_of_block);
-  int step = split * steps_of_block + warp;
+  const int seen = min(scoring.seen(queries - 1), span.end);  // of causal ones, the last query sees the most
+  const int first_step = min(span.begin, seen) / kRows, end_step = (seen + kRows - 1) / kRows;
+  const int steps_of_block = (end_step - first_step + Splits - 1) / Splits;
+  const int last = min(end_step, first_step + (split + 1) * steps_of_block);
+  int step = first_step + split * steps_of_block + warp;
   auto load = [&](int which, int stage) {
     if (which < last) {
       copy_tile<kRows, kColumns, 32, Head::kIsExact>(
@@ -152,6 +155,9 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
   const unsigned key_rows = tile_offset<kRows>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
   const unsigned value_rows = tile_offset<kRows>(lane % 16, lane / 16);
   const int numbers[2] = {lane / 4 % queries, (lane / 4 + 8) % queries};  // of the queries in this thread's rows
+  // The rows of the mask that these have: those of one head are behind those of another.
+  const int mask_rows[2] = {min(lane / 4 / queries, group - 1) * rows_of_mask + scoring.mask.row(numbers[0]),
+                            min((lane / 4 + 8) / queries, group - 1) * rows_of_mask + scoring.mask.row(numbers[1])};
   const int seen_by_all = scoring.seen(0);
   const float factor = scoring.factor();
   Softmax softmax;
@@ -175,7 +181,8 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
       mma_block<T>(scores, query[d / 16], key[0], key[1]);
       mma_block<T>(scores + 4, query[d / 16], key[2], key[3]);
     }
-    scoring.apply(scores, numbers, queries, step * kRows + lane % 4 * 2, (step + 1) * kRows > seen_by_all);
+    scoring.apply(scores, numbers, mask_rows, step * kRows, step * kRows + lane % 4 * 2,
+                  (step + 1) * kRows > seen_by_all);
     float rescale[2];
     if (softmax.online_softmax(scores, factor, rescale)) {
 #pragma unroll
@@ -265,10 +272,18 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int mask_rows,
                      bool mask_is_bool,
                      int dim,
-                     int value_dim) {
-  const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, static_cast<int>(blockIdx.z), scale};
+                     int value_dim,
+                     const int* __restrict__ spans,
+                     int mask_batches,
+                     int mask_heads) {
+  const int group = heads / kv_heads, masks = mask_heads == 1 ? 1 : group;  // masks of a head of keys
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys,
+                         static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y) * group);
+  const Span span = of_head.span_of_heads(masks);
+  const TileMask of_tile = of_head.of_tile(0, span);
+  const Scoring<T> scoring{of_tile, causal, scale};
   decode<T, Head, Warps, Stages, Splits, ByPosition>(
-      Head(dim, value_dim), q, k, v, out, scoring, heads, kv_heads, queries, keys);
+      Head(dim, value_dim), q, k, v, out, scoring, span, masks == 1 ? 0 : mask_rows, heads, kv_heads, queries, keys);
 }
 
 // With a KV cache that has `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
@@ -288,9 +303,10 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int dim,
                      int value_dim) {
   const int length = max(0, min(lengths[blockIdx.z], cache));
-  const Scoring<T> scoring{nullptr, false, true, 0, length, static_cast<int>(blockIdx.z), scale, length - queries};
+  const TileMask none{nullptr, TileMask::kNone, 0, length, 0, 0};
+  const Scoring<T> scoring{none, true, scale, length - queries};
   decode<T, Head, Warps, Stages, Splits, false>(
-      Head(dim, value_dim), q, k, v, out, scoring, heads, kv_heads, queries, cache);
+      Head(dim, value_dim), q, k, v, out, scoring, Span::of_all(length), 0, heads, kv_heads, queries, cache);
 }
 
 }  // namespace cuda_kernels

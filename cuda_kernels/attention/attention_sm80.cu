@@ -45,7 +45,10 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
                                                                 int mask_rows,
                                                                 bool mask_is_bool,
                                                                 int dim,
-                                                                int value_dim) {
+                                                                int value_dim,
+                                                                const int* __restrict__ spans,
+                                                                int mask_batches,
+                                                                int mask_heads) {
   constexpr int kThreads = 32 * Warps, kQueries = 16 * Parts * Warps;
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr bool kHoldsQueries = Parts * kColumns <= 128;  // in registers, else they are read from shared memory again
@@ -71,7 +74,13 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   out += place.of(batch, head, 0);
   k += key_head * keys * head_sizes.dim();
   v += key_head * keys * head_sizes.value_dim();
-  const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, batch, scale};
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
+  const Span span = of_head.span(first, kQueries);
+  __shared__ TileMask of_warps[Warps];  // where it takes no registers
+  TileMask& of_warp = of_warps[threadIdx.x / 32];
+  if (lane == 0) of_warp = of_head.of_tile(first, of_head.span(first + warp_row, 16 * Parts));
+  __syncwarp();
+  const Scoring<T> scoring{of_warp, causal, scale};
   const float factor = scoring.factor();
 
   // Where this lane's rows of ldmatrix lie: of queries, rows by 16 and columns by 8; of keys, the other way round;
@@ -88,7 +97,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
     for (int i = 0; i < kValueColumns / 2; ++i) result[p][i] = 0.0f;
 
-  const int end = causal ? min(keys, first + kQueries) : keys;
+  const int end = causal ? min(span.end, first + kQueries) : span.end;
+  const int begin = min(span.begin, end) / Keys * Keys;
   copy_tile<kQueries, kColumns, kThreads, Head::kIsExact>(query_tile, q, head_sizes.dim(), first, queries, threadIdx.x, packs);
   if constexpr (kHoldsQueries) {
     cp_async_commit();
@@ -101,11 +111,11 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
         ldmatrix(held[p][d / 16], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
   }
   copy_tile<Keys, kColumns, kThreads, Head::kIsExact>(
-      key_tile, k, head_sizes.dim(), 0, keys, threadIdx.x, packs);
+      key_tile, k, head_sizes.dim(), begin, keys, threadIdx.x, packs);
   cp_async_commit();
 
 #pragma unroll 1
-  for (int start = 0; start < end; start += Keys) {
+  for (int start = begin; start < end; start += Keys) {
     cp_async_wait<0>();
     __syncthreads();  // the keys have arrived, and the last values were used
     copy_tile<Keys, kValueColumns, kThreads, Head::kIsExact>(value_tile, v, head_sizes.value_dim(), start, keys,
@@ -149,9 +159,9 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 
 #pragma unroll
     for (int p = 0; p < Parts; ++p) {
-      const int query = first + warp_row + p * 16 + lane / 4;
-      scoring.apply(scores[p], {query, query + 8}, queries, start + lane % 4 * 2,
-                    start + Keys > scoring.seen(first + warp_row + p * 16));
+      const int row = warp_row + p * 16 + lane / 4;
+      scoring.apply(scores[p], {first + row, first + row + 8}, {of_warp.row(row), of_warp.row(row + 8)}, start,
+                    start + lane % 4 * 2, start + Keys > scoring.seen(first + warp_row + p * 16));
       float rescale[2];
       if (softmax[p].online_softmax(scores[p], factor, rescale)) {
 #pragma unroll

@@ -38,7 +38,7 @@ struct WorkTile {
 template <int Queries>
 struct TileScheduler {
   int tiles, heads, count;  // tiles of a head; heads of a sequence; tiles of all heads
-  bool causal;
+  bool causal;              // or a mask that most likely is
 
   __device__ __forceinline__ TileScheduler(int queries, int heads_of_one, int sequences, bool is_causal)
       : tiles((queries + Queries - 1) / Queries), heads(heads_of_one), causal(is_causal) {
@@ -58,6 +58,27 @@ struct TileScheduler {
     const int head = causal ? place % all_heads : place / tiles;
     work = {tile * Queries, head % heads, head / heads};
     return true;
+  }
+};
+
+// The mask as each head has it, and the tiles of keys that a work tile needs.
+struct AllMasks {
+  const void* values;
+  const int* spans;
+  bool is_bool;
+  int bytes, batches, heads, rows, keys;
+  bool causal;
+
+  __device__ __forceinline__ HeadMask of(const WorkTile& work) const {
+    return HeadMask(values, spans, is_bool, bytes, batches, heads, rows, keys, work.sequence, work.head);
+  }
+
+  // The first key of the first tile, and the end of what is seen.
+  template <int Queries, int Keys>
+  __device__ __forceinline__ void range(const WorkTile& work, int& begin, int& end) const {
+    const Span span = of(work).span(work.first, Queries);
+    end = causal ? min(span.end, work.first + Queries) : span.end;
+    begin = min(span.begin, end) / Keys * Keys;
   }
 };
 
@@ -121,16 +142,17 @@ template <class Head, int Keys, int Queries, int Stages, class Loads>
 __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler,
                                         SharedStorage<Head, Keys, Queries, Stages>& pipeline,
                                         const Loads& loads,
+                                        const AllMasks& masks,
                                         int heads,
-                                        int kv_heads,
-                                        int keys) {
+                                        int kv_heads) {
   PipelineState<Stages> key_state, value_state;
   unsigned phase = 0;
   WorkTile work;
   for (int round = 0; scheduler.has(round); ++round) {
     if (!scheduler.find(round, work)) continue;
-    const int end = scheduler.causal ? min(keys, work.first + Queries) : keys;
-    if (end <= 0) continue;
+    int begin, end;
+    masks.range<Queries, Keys>(work, begin, end);
+    if (begin >= end) continue;
     const int head = work.sequence * heads + work.head;
     const int kv_head = work.sequence * kv_heads + work.head * kv_heads / heads;
     auto load_keys = [&](int start) {
@@ -142,8 +164,8 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
     wait(&pipeline.queries_empty, phase ^ 1);
     phase ^= 1;
     loads.template load<Queries, Head::kColumns, 64>(pipeline.queries, &pipeline.queries_full, 0, work.first, head);
-    load_keys(0);
-    for (int start = 0; start < end; start += Keys) {
+    load_keys(begin);
+    for (int start = begin; start < end; start += Keys) {
       if (start + Keys < end) load_keys(start + Keys);
       wait(pipeline.values_empty + value_state.stage, value_state.phase ^ 1);
       loads.template load<Keys, Head::kValueColumns, Keys>(
@@ -169,7 +191,10 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                                                                             int mask_rows,
                                                                             bool mask_is_bool,
                                                                             int dim,
-                                                                            int value_dim) {
+                                                                            int value_dim,
+                                                                            const int* __restrict__ spans,
+                                                                            int mask_batches,
+                                                                            int mask_heads) {
   constexpr int kQueries = 64 * Consumers, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96;
   const Head head_sizes(dim, value_dim);
@@ -197,7 +222,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
   }
   __syncthreads();
 
-  const TileScheduler<kQueries> scheduler(queries, heads, batches, causal);
+  const TileScheduler<kQueries> scheduler(queries, heads, batches, causal || spans != nullptr);
+  const AllMasks masks{mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, causal};
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
   WorkTile work;
   const TensorMap* own_map = nullptr;  // that this warp made
@@ -220,9 +246,9 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
     }
     if (!uses_tma) {
       const ElementLoads<T, Head> loads{q, k, v, queries, keys, head_sizes};
-      producer(scheduler, pipeline, loads, heads, kv_heads, keys);
+      producer(scheduler, pipeline, loads, masks, heads, kv_heads);
     } else if (threadIdx.x == 0) {
-      producer(scheduler, pipeline, TmaLoads{pipeline.maps}, heads, kv_heads, keys);
+      producer(scheduler, pipeline, TmaLoads{pipeline.maps}, masks, heads, kv_heads);
     }
   } else {
     allocate_registers<kConsumerRegisters>();
@@ -236,9 +262,12 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
 
     for (int round = 0; scheduler.has(round); ++round) {
       if (!scheduler.find(round, work)) continue;
-      const int end = causal ? min(keys, work.first + kQueries) : keys;
-      const int query = work.first + warp_row + lane / 4;
-      const Scoring<T> scoring{mask, mask_is_bool, causal, mask_rows, keys, work.sequence, scale};
+      int begin, end;
+      masks.range<kQueries, Keys>(work, begin, end);
+      const int row = warp_row + lane / 4, query = work.first + row;
+      const HeadMask of_head = masks.of(work);
+      const TileMask of_rows = of_head.of_tile(work.first, of_head.span(work.first + consumer * 64, 64));
+      const Scoring<T> scoring{of_rows, causal, scale};
       const float factor = scoring.factor();
       Softmax softmax;
       float result[kValueColumns / 2], scores[Keys / 2], rescale[2];
@@ -271,8 +300,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       auto online_softmax = [&](int start) {
         release(pipeline.keys_empty + key_state.stage);
         key_state.advance();
-        scoring.apply(scores, {query, query + 8}, queries, start + lane % 4 * 2,
-                      start + Keys > scoring.seen(work.first + consumer * 64));
+        scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start,
+                      start + lane % 4 * 2, start + Keys > scoring.seen(work.first + consumer * 64));
         return softmax.online_softmax(scores, factor, rescale);
       };
       // Waits for the operands of the next products: the keys of the tile after `start`, if any, and the values.
@@ -285,7 +314,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         for (int n = 0; n < Keys / 16; ++n) pack_weights<T>(weights[n], scores + 8 * n);
       };
 
-      if (end > 0) {
+      if (begin < end) {
         wait(&pipeline.queries_full, phase);
         phase ^= 1;
         if constexpr (kHoldsQueries) {
@@ -299,10 +328,10 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         warpgroup_arrive();
         gemm_qk();
         warpgroup_wait<0>();
-        online_softmax(0);
+        online_softmax(begin);
         pack();
-        wait_for_tiles(0, value_state);
-        for (int start = Keys; start < end; start += Keys) {
+        wait_for_tiles(begin, value_state);
+        for (int start = begin + Keys; start < end; start += Keys) {
           warpgroup_arrive();
           gemm_qk();
           gemm_pv();

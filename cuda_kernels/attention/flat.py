@@ -9,10 +9,12 @@ These are the kernels of `simt.py` and `prefill.py`, with one head in each batch
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy
 
 import custom_dispatch as cd
+from cuda_kernels.attention.mask_spans import size_of
 from cuda_kernels.attention.names import FLAT, FLAT_PREFIXES, ON_TENSOR_CORES
 from cuda_kernels.attention.prefill import prefill
 from cuda_kernels.attention.signature import Array, attend, batch, keys, queries
@@ -22,14 +24,23 @@ from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand, Scalar
 
 
-def _attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:
+def _attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    scale: float,
+    causal: bool,
+    spans: Array | None = None,
+) -> Array:
+    del spans  # the mask says all
     of_mask = mask[:, None] if mask is not None and mask.size else None
     return attend(q[:, None], k[:, None], v[:, None], of_mask, scale, causal)[:, 0]
 
 
-def _attend_shared(q: Array, k: Array, v: Array, mask: Array, scale: float, causal: bool) -> Array:
+def _attend_shared(q: Array, k: Array, v: Array, mask: Array, *others: Any) -> Array:
     heads = max(len(q) // max(len(mask), 1), 1)
-    return _attend(q, k, v, numpy.repeat(mask[:, 0], heads, axis=0), scale, causal)
+    return _attend(q, k, v, numpy.repeat(mask[:, 0], heads, axis=0), *others)
 
 
 def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
@@ -45,18 +56,20 @@ def declare(dtype: str, dim: int, mask: str = "keys") -> cd.Kernel:
     of_heads = prefill if (dtype, dim) in ON_TENSOR_CORES else declare_simt
     kernel = of_heads(dtype, dim, "queries" if is_shared else mask, all_heads=batch)
     heads = batch // sentences if is_shared else 1
-    scalars: dict[str, Expr | int] = {"heads": heads, "kv_heads": heads}
-    if is_shared:
-        mask_rows: Expr | int = queries if mask == "shared" else 1
-        scalars |= {"batch": sentences, "mask_rows": mask_rows}
+    masks: Expr = sentences if is_shared else batch
+    rows: Expr | int = 1 if mask in ("key", "keys") else queries
+    scalars: dict[str, Expr | int] = {"heads": heads, "kv_heads": heads, "mask_heads": 1}
+    scalars |= {"batch": masks, "mask_batches": masks, "mask_rows": rows}
 
     def flat(item: Operand) -> Operand:
         if isinstance(item, Scalar):
             return cd.Scalar(item.name, "i32", scalars[item.name]) if item.name in scalars else item
-        if is_shared and item.name == "mask":
-            return cd.In("mask", dtype, [sentences, 1, mask_rows, keys])
+        if item.name == "spans":
+            return cd.In("spans", "i32", [size_of(masks, rows)], optional=True)
         if isinstance(item, cd.In):
-            shape = [item.shape[0], *item.shape[2:]]
+            shape: list[Expr | int] = [item.shape[0], *item.shape[2:]]
+            if item.name == "mask":
+                shape = [masks, 1, rows, keys] if is_shared else [masks, rows, keys]
             return cd.In(item.name, str(item.dtype), shape, optional=item.optional)
         if isinstance(item, cd.Out):
             return cd.Out(item.name, str(item.dtype), [item.shape[0], *item.shape[2:]])

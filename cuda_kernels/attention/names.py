@@ -35,6 +35,8 @@ FLAT = {
     for mask, dtype, dim in product(FLAT_PREFIXES, TYPES, HEADS)
 }
 
+SPANS = {f"mask_spans_{dtype}": dtype for dtype in ("bool", *TYPES)}
+
 
 def usual_scale(dim: int) -> float:
     """What PyTorch and ONNX multiply scores by where a model does not say."""

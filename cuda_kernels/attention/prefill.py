@@ -29,6 +29,7 @@ from cuda_kernels.attention.signature import (
     flops,
     heads,
     kv_heads,
+    mask_requirements,
     on_cpu,
     operands,
     placed,
@@ -172,7 +173,7 @@ def prefill(
         block=32 * tiles.warps,
         grid=blocks(tiles.queries, all_heads),
         dynamic_shared_memory=tiles.shared_bytes(head),
-        requires=[heads % kv_heads == 0, *requirements(head)],
+        requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
         reference=attend_by_position if by_position else attend,
         flops=flops(head),
         implementations={

@@ -8,8 +8,9 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.attention.head_sizes import Head, columns_of, sizes_of, template_of
+from cuda_kernels.attention.mask_spans import mask_batches, mask_heads, mask_rows, size_of
 from cuda_kernels.shared.c_types import C_TYPES
-from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.expr import Condition, Expr
 from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
@@ -26,12 +27,13 @@ def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> li
     Parameters
     ----------
     mask
-        "keys", one row of numbers for all queries, or none; "queries", one for each; "bool", the
-        same of bools, where True is seen.
+        "keys", one row of numbers for all queries, or none; "queries", a row for each or one for
+        all, and a mask for each sequence and head, or one; "bool", the same of bools, where True is
+        seen. `mask_spans.py` says what spans are.
     by_position
         Whether the result is [batch, queries, heads, dim], as the next projection takes it.
     """
-    mask_rows = 1 if mask == "keys" else queries
+    of_mask = (batch, 1, 1) if mask == "keys" else (mask_batches, mask_heads, mask_rows)
     dim, value_dim = sizes_of(head)
     return [
         cd.In("q", dtype, [batch, heads, queries, dim]),
@@ -40,7 +42,7 @@ def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> li
         cd.In(
             "mask",
             "bool" if mask == "bool" else dtype,
-            [batch, 1, mask_rows, keys],
+            [*of_mask, keys],
             optional=mask == "keys",
         ),
         cd.Out(
@@ -55,10 +57,19 @@ def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> li
         cd.Scalar("kv_heads", "i32", kv_heads),
         cd.Scalar("queries", "i32", queries),
         cd.Scalar("keys", "i32", keys),
-        cd.Scalar("mask_rows", "i32", mask_rows),
+        cd.Scalar("mask_rows", "i32", of_mask[2]),
         cd.Scalar("mask_is_bool", "bool", int(mask == "bool")),
         *head_scalars(head),
+        cd.In("spans", "i32", [size_of(of_mask[0] * of_mask[1], of_mask[2])], optional=True),
+        cd.Scalar("mask_batches", "i32", of_mask[0]),
+        cd.Scalar("mask_heads", "i32", of_mask[1]),
     ]
+
+
+def mask_requirements(mask: str) -> list[Condition]:
+    """That a mask has as many sequences, heads and rows as there are, or one for all."""
+    sizes = ((batch, mask_batches), (heads, mask_heads), (queries, mask_rows))
+    return [] if mask == "keys" else [(own - 1) * (of - own) == 0 for of, own in sizes]
 
 
 def head_scalars(head: Head) -> list[Operand]:
@@ -111,8 +122,17 @@ def flops(head: Head) -> Any:
     return 2 * (dim + value_dim) * batch * heads * queries * keys
 
 
-def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool) -> Array:
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    scale: float,
+    causal: bool,
+    spans: Array | None = None,
+) -> Array:
     """softmax(q k^T * scale + mask) v in f64, rounded as q is; zeros where nothing is seen."""
+    del spans  # the mask says all
     shared = numpy.arange(q.shape[1]) * k.shape[1] // max(q.shape[1], 1)  # each head's keys
     keys, values = (each.astype(numpy.float64)[:, shared] for each in (k, v))
     scores = q.astype(numpy.float64) @ keys.swapaxes(-1, -2) * scale
@@ -130,11 +150,9 @@ def attend(q: Array, k: Array, v: Array, mask: Array | None, scale: float, causa
     return result
 
 
-def attend_by_position(
-    q: Array, k: Array, v: Array, mask: Array | None, scale: float, causal: bool
-) -> Array:
+def attend_by_position(*given: Any) -> Array:
     """`attend`, with the result as [batch, queries, heads, dim]."""
-    return attend(q, k, v, mask, scale, causal).swapaxes(1, 2)
+    return attend(*given).swapaxes(1, 2)
 
 
 def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:

@@ -19,6 +19,7 @@ from cuda_kernels.attention.signature import (
     flops,
     heads,
     kv_heads,
+    mask_requirements,
     on_cpu,
     operands,
 )
@@ -69,7 +70,7 @@ def declare(
         block=THREADS,
         grid=blocks(TILE_QUERIES, all_heads),
         dynamic_shared_memory=shared_bytes(columns, tile_keys),
-        requires=[heads % kv_heads == 0, *requirements(head)],
+        requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
         reference=attend,
         flops=flops(head),
         implementations={"cpu": on_cpu(dtype, head, all_heads=all_heads)},

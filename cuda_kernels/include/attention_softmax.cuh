@@ -7,6 +7,7 @@
 
 #include "exponential.cuh"
 #include "head_sizes.cuh"
+#include "mask_spans.cuh"
 #include "pack.cuh"
 
 namespace cuda_kernels {
@@ -14,30 +15,44 @@ namespace cuda_kernels {
 // What is applied to the product of a query and a key before the exponential, in units of log2(e).
 //
 // Usually it is only multiplied by the scale, in the same instruction as the subtraction of the maximum (`factor`). With a
-// mask, or a scale that changes the order, `adjust` does that first, and the factor is 1.
+// mask that adds something, or a scale that changes the order, `adjust` does that first, and the factor is 1. A mask that
+// only hides keys, of which spans are known, is applied by its bits, and where the tile needs it alone.
 template <class T>
 struct Scoring {
-  const void* mask;  // null if there is none
-  bool mask_is_bool, causal;
-  int mask_rows, keys, sequence;
+  const TileMask& mask;
+  bool causal;
   float scale;
   int before = 0;  // keys that a causal query sees in addition to those up to its own index
 
-  __device__ __forceinline__ bool adjusts() const { return mask != nullptr || !(scale > 0.0f); }
+  __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f); }
   __device__ __forceinline__ float factor() const { return adjusts() ? 1.0f : scale * kLog2E; }
 
-  // The number of keys that a query sees.
-  __device__ __forceinline__ int seen(int query) const { return causal ? min(keys, query + 1 + before) : keys; }
+  // The number of keys that a query sees for being causal.
+  __device__ __forceinline__ int seen(int query) const { return causal ? min(mask.keys, query + 1 + before) : mask.keys; }
 
-  // Adjusts the scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ...: hidden keys
-  // get -inf. `is_cut` says whether the tile may contain keys that some rows do not see.
+  // Adjusts the scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ... in the tile
+  // that begins at `start`, a multiple of 16: hidden keys get -inf. `rows` are those of the mask that the queries have.
+  // `is_cut` says whether the tile may contain keys that some rows do not see for being causal.
   template <int Size>
   __device__ __forceinline__ void apply(
-      float (&scores)[Size], const int (&query)[2], int queries, int key, bool is_cut) const {
+      float (&scores)[Size], const int (&query)[2], const int (&rows)[2], int start, int key, bool is_cut) const {
     if (adjusts()) {
 #pragma unroll
-      for (int i = 0; i < Size; ++i)
-        scores[i] = adjusted(scores[i], query[i % 4 / 2], queries, key + i / 4 * 8 + i % 2);
+      for (int i = 0; i < Size; ++i) scores[i] = adjusted(scores[i], rows[i % 4 / 2], key + i / 4 * 8 + i % 2);
+    }
+    static_assert(Size == 8 || Size % 16 == 0, "half a word of bits, or whole words");
+    if (mask.hides(start, 2 * Size)) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int i = 0; i < Size; i += 16) {  // 32 keys
+          const unsigned bits = mask.bits(rows[half], start + 2 * i) >> (start % 32 + key - start);
+#pragma unroll
+          for (int j = 2 * half; j < 16 && i + j < Size; j += 4)
+#pragma unroll
+            for (int column = 0; column < 2; ++column)
+              if (!(bits >> (j / 4 * 8 + column) & 1)) scores[i + j + column] = -INFINITY;
+        }
     }
     if (is_cut) {
       const int limits[2] = {seen(query[0]) - key, seen(query[1]) - key};
@@ -47,13 +62,10 @@ struct Scoring {
     }
   }
 
-  __device__ __forceinline__ float adjusted(float score, int query, int queries, int key) const {
+  __device__ __forceinline__ float adjusted(float score, int row, int key) const {
     score *= scale * kLog2E;
-    if (mask == nullptr || query >= queries || key >= keys) return score;
-    const long long row = static_cast<long long>(sequence) * mask_rows + (mask_rows == 1 ? 0 : query);
-    const long long at = row * keys + key;
-    return score + (mask_is_bool ? (static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY)
-                                 : static_cast<float>(static_cast<const T*>(mask)[at]) * kLog2E);
+    if (!mask.adds() || key >= mask.keys) return score;
+    return score + mask.template value<T>(row, key) * kLog2E;
   }
 };
 

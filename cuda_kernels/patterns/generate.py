@@ -117,10 +117,13 @@ def _converted(sections: Mapping[str, Collection[str]], dtype: str) -> set[str]:
 
 def _with_known_sizes(pattern: cd.torch.Pattern) -> cd.torch.Pattern:
     """A pattern that is traced with one size of heads, and with numbers of them that are any."""
-    known = {"dim": HEAD} if "dim" in {dim.name for dim in pattern.kernel.dims} else {}
+    dims = {dim.name for dim in pattern.kernel.dims}
+    known = {"dim": HEAD} if "dim" in dims else {}
     if "kv_heads" in pattern.sizes:
         is_grouped = pattern.sizes["heads"] != pattern.sizes["kv_heads"]
         known |= written_out.OF_ANY_GROUPS if is_grouped else written_out.OF_ANY
+    if "mask_heads" in dims:
+        known |= {"mask_batches": known["batch"], "mask_heads": 1, "queries": 14, "mask_rows": 14}
     one = copy.copy(pattern)
     object.__setattr__(one, "sizes", {**pattern.sizes, **known})
     return one

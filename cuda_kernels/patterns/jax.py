@@ -139,6 +139,7 @@ _HIDDEN = -1e30
 everything is hidden all keys weigh the same, as in JAX; f16 has no number so large."""
 _HEADS_LAST = (0, 2, 1, 3)
 """What JAX's own attention has: [batch, length, heads, dim]."""
+_OF_MASK = {"batch": 36, "mask_batches": 36, "mask_heads": 1, "queries": 40, "mask_rows": 40}
 
 
 def _attentions_of_jax() -> Patterns:
@@ -159,7 +160,7 @@ def _attentions_of_jax() -> Patterns:
                         item,
                         function,
                         fixed={"causal": causal},
-                        sizes=sizes,
+                        sizes=sizes | _OF_MASK if item is masked else sizes,
                         axes=axes,
                         required=False,
                     )
@@ -176,7 +177,7 @@ def _attentions_of_jax() -> Patterns:
                         item,
                         _bool_masked_of_jax,
                         fixed={"causal": False},
-                        sizes=sizes,
+                        sizes=sizes | _OF_MASK if item is masked else sizes,
                         axes=axes,
                         bools={"mask": _HIDDEN},
                         required=False,

@@ -23,6 +23,8 @@ _HEADS = (32, 64, 128)
 _ONE_EACH = {"heads": 6, "kv_heads": 6}
 """A head of keys for every head of queries."""
 _GROUPED = {"heads": 8, "kv_heads": 2}
+_OF_MASK = {"batch": 6, "mask_batches": 6, "queries": 14, "mask_rows": 14}
+"""A mask for each sequence, head and query; what has one for all is broadcast."""
 
 
 def _attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
@@ -189,8 +191,15 @@ def attentions_of_every_form() -> Patterns:
             )
             for kernels, fixed, functions in forms:
                 for kernel in kernels:
+                    made, of_mask = {}, {}
+                    if kernel is not plain:
+                        of_mask = _OF_MASK
+                        kind = "bool" if kernel is seen else dtype
+                        made["spans"] = getattr(attentions, f"mask_spans_{kind}")
                     for number, computes in enumerate(functions):
                         sizes = _GROUPED if number else _ONE_EACH
+                        if of_mask:
+                            sizes = {**sizes, **of_mask, "mask_heads": sizes["heads"]}
                         found.append(
                             cd.torch.Pattern(
                                 kernel,
@@ -198,6 +207,7 @@ def attentions_of_every_form() -> Patterns:
                                 fixed=fixed,
                                 sizes=sizes,
                                 rewrites=write_attention,
+                                made=made,
                                 required=False,
                             )
                         )

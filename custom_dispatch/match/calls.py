@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -100,7 +100,7 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
                 current(found) if isinstance(found, ir.Value) else torch_types.constant(found)
             )
         elif value is None:
-            values.append(torch_types.constant(None))
+            values.append(_made(match, item, current))
         else:
             axes = pattern.axes.get(item.name)
             back = None if axes is None else inverse(axes)
@@ -109,16 +109,29 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
         as_the_kernels(old.type, pattern.axes.get(item.name))
         for item, old in zip(pattern.kernel.outputs, match.results, strict=True)
     ]
-    call = ir.Operation.create(
-        "torch.operator",
-        results=kinds,
-        operands=values,
-        attributes={"name": ir.StringAttr.get(f"torch.{NAMESPACE}.{pattern.item.name}")},
-    )
+    called = _operator(pattern.item.name, kinds, values)
     return [
         transpose(new, pattern.axes.get(item.name), dialect_of(old.owner))
-        for item, old, new in zip(pattern.kernel.outputs, match.results, call.results, strict=True)
+        for item, old, new in zip(pattern.kernel.outputs, match.results, called, strict=True)
     ]
+
+
+def _operator(name: str, kinds: Sequence[ir.Type], values: Sequence[ir.Value]) -> list[ir.Value]:
+    of = {"name": ir.StringAttr.get(f"torch.{NAMESPACE}.{name}")}
+    call = ir.Operation.create("torch.operator", results=kinds, operands=values, attributes=of)
+    return list(call.results)
+
+
+def _made(match: Match, item: Buffer, current: Values) -> ir.Value:
+    """An operand that the place does not have: what another kernel makes of others, or nothing."""
+    kernel = match.example.pattern.made.get(item.name)
+    given = [match.operands.get(each.name) for each in kernel.arguments] if kernel else []
+    values = [current(value) for value in given if isinstance(value, ir.Value)]
+    if kernel is None or len(values) < len(given):
+        return torch_types.constant(None)
+    sizes = ",".join("?" * item.rank)
+    kind = ir.Type.parse(f"!torch.vtensor<[{sizes}],s{item.dtype.mlir}>")
+    return _operator(kernel.name, [kind], values)[0]
 
 
 def numbers_of(match: Match) -> dict[str, Any]:

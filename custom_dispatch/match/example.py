@@ -8,6 +8,7 @@ from functools import cached_property
 
 from iree.compiler import ir, passmanager
 
+from custom_dispatch.kernel.evaluation import dims_of
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.constants import is_constant, owner_of, values_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
@@ -120,6 +121,17 @@ class Example:
                 if size.atom is not None and size.atom.of[0] == "value":
                     found.setdefault(size.atom.of[1], (operand, axis))
         return found
+
+    def own_axes(self, value: ir.Value) -> list[int]:
+        """The axes of an operand whose sizes no other has: what they may be, the kernel says."""
+        pattern, name = self.pattern, self.operands.get(value, "")
+        buffers = {each.name: each for each in pattern.kernel.arguments if isinstance(each, Buffer)}
+        item = buffers.pop(name, None)
+        if item is None or item.batched or name in pattern.axes:
+            return []
+        others = [size for each in buffers.values() if not each.optional for size in each.shape]
+        own = {dim.name for dim in dims_of(*item.shape)} - {dim.name for dim in dims_of(*others)}
+        return [axis for axis, size in enumerate(item.shape) if str(size) in own]
 
     @cached_property
     def any_sizes(self) -> Mapping[int, Size]:

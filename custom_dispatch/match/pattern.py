@@ -37,6 +37,8 @@ class Replaceable:
     """What the model has done to the axes of operands and results."""
     bools: Mapping[str, float] = field(hash=False)
     """What stands for False in operands of floats that the model has as bools; True is 0."""
+    made: Mapping[str, Kernel] = field(hash=False)
+    """Kernels that make optional operands of others of the same names."""
     required: bool
     """Whether it is an error if nothing matches."""
 
@@ -49,10 +51,15 @@ class Replaceable:
         axes: Mapping[str, Sequence[int]] | None = None,
         bools: Mapping[str, float] | None = None,
         numbers: Collection[str] = (),
+        made: Mapping[str, Kernel] | None = None,
     ) -> None:
         """Check and keep all but what is computed; `numbers` are of a model, as dims are."""
         check_declared(item, "A pattern")
         kernel = kernels_of(item)[0]
+        free = [each.name for each in kernel.inputs if getattr(each, "optional", False)]
+        for name in made or {}:
+            if name not in free:
+                raise wrong(kernel, f"makes `{name}`", f"optional operands: {', '.join(free)}")
         self._keep(
             item=item,
             kernel=kernel,
@@ -60,6 +67,7 @@ class Replaceable:
             sizes=check_sizes(kernel, sizes),
             axes=check_axes(kernel, axes),
             bools=check_bools(kernel, bools),
+            made=dict(made or {}),
             required=bool(required),
         )
 
@@ -152,6 +160,12 @@ def with_own_names(
         one._keep(item=item, kernel=kernels_of(item)[0])
         found.append(one)
     return found
+
+
+def kernels_given(patterns: Iterable[Replaceable]) -> list[Kernel | Choice]:
+    """All kernels that patterns may put into a model."""
+    every = [item for pattern in patterns for item in (*pattern.made.values(), pattern.item)]
+    return list({item.name: item for item in every}.values())
 
 
 def alike(pattern: Anything) -> list[list[Anything]]:

@@ -56,11 +56,11 @@ def _sizes_of(example: Example, pair: Pair) -> list[tuple[Size, Size]]:
     kind = builtin_type(pair.wanted.type)
     if not isinstance(kind, ir.RankedTensorType):
         return [(size_of(pair.wanted), size_of(pair.found))]
-    any_ = example.any_sizes
+    any_, own = example.any_sizes, example.own_axes(pair.wanted)
     return [
         (any_.get(size) or extent_of(pair.wanted, axis), extent_of(pair.found, axis))
         for axis, size in enumerate(kind.shape)
-        if kind.is_dynamic_dim(axis) or size in any_
+        if axis not in own and (kind.is_dynamic_dim(axis) or size in any_)
     ]
 
 

@@ -23,6 +23,8 @@ LEADING = (2, 3)
 _SIZES = (4, 8, 16, 24, 40, 48, 56)
 _OTHERS = {6: 3, 8: 4}
 """In place of the sizes that patterns ask to be traced with."""
+_OF_MASK = {"mask_batches": "batch", "mask_heads": "heads", "mask_rows": "queries"}
+"""Sizes of a mask: those of what it is of."""
 _ONCE = (
     *("_f32", "_f32_64", "norm_bf16", "glu_bf16"),
     *("cached_attention_bf16_64", "by_position_bf16_64"),
@@ -33,10 +35,13 @@ types and sizes; only norms have conversions in 16 bits that f32 has not."""
 
 def sizes_of(kernel: Kernel, traced: dict[str, int] | None = None) -> dict[str, int]:
     """Sizes that a kernel takes, all of them others, and no pattern is traced with them."""
-    names = [dim.name for dim in kernel.dims]
     known = {name: _OTHERS.get(size, size) for name, size in (traced or {}).items()}
+    names = [dim.name for dim in kernel.dims if dim.name not in known | _OF_MASK]
     for sizes in itertools.permutations(_SIZES, len(names)):
         found = dict(zip(names, sizes, strict=True)) | known
+        if any(dim.name in _OF_MASK for dim in kernel.dims):
+            of_mask = {name: found[of] for name, of in _OF_MASK.items()}
+            found = of_mask | {"mask_heads": 1} | found
         if all(holds(condition, found) for condition in kernel.requires):
             return found
     raise AssertionError(f"no sizes fit {kernel.name}")

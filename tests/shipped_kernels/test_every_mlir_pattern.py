@@ -27,7 +27,10 @@ Case = tuple[str, Any, list[tuple[tuple[int, ...], Any]]]
 """A kernel's name, a function of tensors, and their sizes and types."""
 SOME = ("_f32", "_f32_64", "cached_attention_bf16_64", "attention_by_position_bf16_64", "glu_bf16")
 """Kernels that are looked for; those of the other types and sizes are written by the same lines."""
-SOME_HEADS = {"batch": 2, "heads": 6, "kv_heads": 6}
+ONE_MASK = {"mask_heads": 1}
+"""For all heads; masks of each are those of flat attention, once they are converted."""
+OF_MASK = {"mask_batches": 2, "queries": 14, "mask_rows": 14}
+SOME_HEADS = {"batch": 2, "heads": 6, "kv_heads": 6, **OF_MASK}
 """Others than patterns are written with, for which these stand."""
 NAMES = {
     "linear": "linear_of_torch",
@@ -51,7 +54,7 @@ def cases(group: str) -> list[Case]:
         if not name.endswith(SOME):
             continue
         sizes = SOME_HEADS if pattern.sizes == written_out.OF_ANY else pattern.sizes
-        pattern._keep(sizes={**sizes, "dim": generate.HEAD})
+        pattern._keep(sizes={**sizes, **ONE_MASK, "dim": generate.HEAD})
         arguments = pattern.arguments
         for function, names in variants(pattern):
             tensors = [each for each in names if isinstance(arguments[each], Buffer)]

@@ -55,7 +55,7 @@ def as_operand(
     write: Writer,
     constants: Mapping[str, torch.Tensor],
 ) -> Node | None:
-    """All masks as one: [batch, 1 or heads, queries, keys], of bools if all are and hide by -inf.
+    """All masks as one of four dims, of bools if all are and hide by -inf.
 
     Parameters
     ----------
@@ -93,20 +93,17 @@ def as_operand(
 
 
 def of_four_dims(mask: Node, sizes: tuple[Any, ...], like: Sequence[Node], write: Writer) -> Node:
-    """A mask that broadcasts with the scores as [batch, 1 or heads, queries, keys]."""
+    """A mask that broadcasts with the scores as [.., .., .., keys], of which others may be 1."""
     while is_call(mask, aten.expand.default):
         mask = mask.args[0]  # over heads it would be one for each
     shape = shape_of(mask)
     if len(shape) < 4:
         mask = write.reshape(mask, (*[1] * (4 - len(shape)), *shape), mask)
         shape = shape_of(mask)
-    wanted = (sizes[0], shape[1], sizes[2], sizes[3])
-    if same(shape, wanted):
+    if same(shape[3:], sizes[3:]):
         return mask
-    q, k = like
-    read = (q, k)
-    arguments = write.sizes(read, wanted[:3]) + write.sizes((k,), wanted[3:])
-    return write.call(aten.expand.default, mask, arguments)
+    keys = write.sizes((like[1],), sizes[3:])
+    return write.call(aten.expand.default, mask, [-1, -1, -1, *keys])
 
 
 def _placed(mask: Node, scores: tuple[Any, ...], sizes: tuple[Any, ...], write: Writer) -> Node:

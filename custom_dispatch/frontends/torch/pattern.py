@@ -72,6 +72,9 @@ class Pattern(OfFunctions):
     rewrites
         What writes other spellings as the first function has them, before places are looked for: a
         function of an exported program in one form, whose graph and signature it changes.
+    made
+        Kernels that make optional operands, which the functions leave out, of others of the same
+        names: {"spans": mask_spans}. A model computes each once.
     required
         Whether it is an error that no place is found.
 
@@ -94,9 +97,10 @@ class Pattern(OfFunctions):
         sizes: Mapping[str, int] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
         rewrites: Rewrites | None = None,
+        made: Mapping[str, Kernel] | None = None,
         required: bool = True,
     ) -> None:
-        self._set(kernel, required, fixed, sizes, axes)
+        self._set(kernel, required, fixed, sizes, axes, made=made)
         reference = next((k.reference for k in kernels_of(kernel) if k.reference), None)
         functions = check_functions(kernel, reference if computes is None else computes, "PyTorch")
         self._keep(computes=functions, rewrites=rewrites, looked_at=None)

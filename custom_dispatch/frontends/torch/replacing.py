@@ -39,7 +39,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link import operations
 from custom_dispatch.match.near_misses import NEAR
-from custom_dispatch.match.pattern import as_list, with_own_names
+from custom_dispatch.match.pattern import as_list, kernels_given, with_own_names
 from custom_dispatch.match.replace import replace_places
 from custom_dispatch.match.text import Searched
 from custom_dispatch.match.traced import Computes
@@ -81,7 +81,7 @@ def put_kernels(
         moved=moved,
     )
     names = {item.kernel for item in report}
-    return report, [pattern.item for pattern in patterns if pattern.item.name in names]
+    return report, kernels_given(each for each in patterns if each.item.name in names)
 
 
 def import_with_kernels(
