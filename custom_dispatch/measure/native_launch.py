@@ -18,7 +18,6 @@ from typing import Any
 import numpy
 
 from custom_dispatch.errors import DeviceError
-from custom_dispatch.kernel.geometry import MAX_STATIC_SHARED_BYTES
 from custom_dispatch.runtime import driver
 from custom_dispatch.runtime.driver import error_name
 
@@ -193,7 +192,7 @@ class NativeLaunch:
         function = ctypes.c_void_p()
         module = context.load(image)
         context.call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
-        if shared_bytes > MAX_STATIC_SHARED_BYTES:
+        if shared_bytes:  # with what is static it may be over the 48 KiB that need no asking
             context.call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, shared_bytes)
         values: list[Any] = [*bindings, *(ctypes.c_uint32(word) for word in constants)]
         pointers = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
