@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from iree.compiler import ir
 
+from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.replaced import Remaining, Replacement
@@ -37,7 +38,8 @@ def remaining_in(module: ir.Module, replaced: Iterable[Replacement]) -> tuple[Re
         What they took.
     """
     left: dict[str, list[ir.Operation]] = {}
-    for op in operations_of(module):
+    parts = [op for op in module.body.operations if DEFINITION not in op.attributes]
+    for op in (inner for part in parts for inner in operations_of(part.operation)):
         kind = _kind(kind_of(op))
         if kind and op.results:
             left.setdefault(kind, []).append(op)

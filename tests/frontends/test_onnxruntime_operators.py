@@ -17,6 +17,7 @@ from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
 from tests.frontends.onnxruntime_cases import CASES, arrays_of, model_of, node, results_of
+from tests.places import replaced_in_onnx
 
 
 def written(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -114,3 +115,36 @@ def test_what_is_not_written_is_refused(it: Any, said: str, expected: str) -> No
         "export or optimise the model in another way, or replace the node with a kernel: "
         "cd.onnx.Pattern."
     )
+
+
+def test_kernels_are_found_in_grouped_attention_of_open_sizes() -> None:
+    kinds = {"l": onnx.TensorProto.INT32, "t": onnx.TensorProto.INT32}
+    shapes: dict[str, list[Any]] = {
+        "q": ["batch", "length", 128],
+        "k": ["batch", "length", 64],
+        "v": ["batch", "length", 64],
+        "pk": ["batch", 2, "past", 32],
+        "pv": ["batch", 2, "past", 32],
+        "l": ["batch"],
+        "t": [],
+        "c": [64, 16],
+        "s": [64, 16],
+    }
+    results = {"y": shapes["q"], "n": ["batch", 2, "total", 32], "o": ["batch", 2, "total", 32]}
+    value, FLOAT = helper.make_tensor_value_info, onnx.TensorProto.FLOAT  # noqa: N806 - ONNX's
+    attributes = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
+    it = node("GroupQueryAttention", "q k v pk pv l t c s", "y n o", **attributes)
+    graph = helper.make_graph(
+        [it],
+        "grouped",
+        [value(name, kinds.get(name, FLOAT), shape) for name, shape in shapes.items()],
+        [value(name, FLOAT, shape) for name, shape in results.items()],
+    )
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=versions, ir_version=9)
+    report = replaced_in_onnx(model, onnx_patterns.everything)
+    assert Counter(item.kernel for item in report) == {
+        "rotary_f32_32": 2,
+        "bool_masked_attention_f32_32": 1,
+    }
+    assert not report.remaining
