@@ -115,12 +115,13 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     check_name(name, "function")
     tolerance = check_verify(verify)
     given = None if kernels is None else {item.name: item for item in check_callees(kernels)}
-    graph = read_model(
-        model,
-        name,
-        check_inline_bytes(inline_bytes),
-        lambda domain, operator: kernel_of(domain, operator, given) is not None,
-    )
+    computed = [each for item in patterns if isinstance(item, Pattern) for each in item.computes]
+    searched = {(node.domain, node.op_type) for each in computed for node in each.graph.node}
+
+    def is_kept(domain: str, operator: str) -> bool:
+        return (domain, operator) in searched or kernel_of(domain, operator, given) is not None
+
+    graph = read_model(model, name, check_inline_bytes(inline_bytes), is_kept)
     nodes = find_kernels(graph, given)
     called = list(dict.fromkeys(nodes.values()))
 

@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
+from cuda_kernels.elementwise import gelu_erf_f32
 from cuda_kernels.patterns import onnx as onnx_patterns
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
@@ -148,3 +149,19 @@ def test_kernels_are_found_in_grouped_attention_of_open_sizes() -> None:
         "bool_masked_attention_f32_32": 1,
     }
     assert not report.remaining
+
+
+def test_what_a_pattern_has_stays_for_it() -> None:
+    pattern = cd.onnx.Pattern(gelu_erf_f32, node("QuickGelu", "x"), required=False)
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [node("QuickGelu", "x")],
+        "stays",
+        [value("x", onnx.TensorProto.FLOAT, [2, 64])],
+        [value("y", onnx.TensorProto.FLOAT, [2, 64])],
+    )
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=versions, ir_version=9)
+    module = cd.onnx.compile(model, ["cuda:sm_80"], replace=pattern)
+    assert module.replaced is not None
+    assert [item.operations for item in module.replaced] == [("onnx.QuickGelu",)]
