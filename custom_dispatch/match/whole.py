@@ -36,7 +36,8 @@ def with_shapes(example: Example, state: State) -> State:
     for value, sizes in known.items():
         kind = ir.RankedTensorType(builtin_type(value.type))
         each = [sizes.get(axis, size) for axis, size in enumerate(kind.shape)]
-        if value in example.operands and min(each) >= 0:
+        sizes_alone = all(use.owner.name == "torch.aten.size.int" for use in value.uses)
+        if sizes_alone and value in example.operands and min(each) >= 0:
             found.setdefault(example.operands[value], Shape(tuple(each)))
     return replace(state, operands=found)
 
