@@ -68,6 +68,36 @@ def test_results_are_pytorchs(random: np.random.Generator) -> None:
     np.testing.assert_allclose(got, Layers()(*given).numpy(), rtol=1e-5, atol=1e-6)
 
 
+class Constant(torch.nn.Module):  # type: ignore[misc]
+    """Masks that follow from no input, of numbers and of bools."""
+
+    def __init__(self, mask: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mask", mask)
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        mask = self.mask.unsqueeze(0).expand(BATCH, 1, -1, -1)
+        q = scaled_dot_product_attention(q, k, v, mask, enable_gqa=True)
+        added = torch.zeros(1).masked_fill(~mask, -torch.inf)
+        return scaled_dot_product_attention(q, k, v, added, enable_gqa=True)
+
+
+def test_masks_that_are_known_are_none_or_causal(random: np.random.Generator) -> None:
+    every = [p for p in attention if re.match("(.*_)?attention_f32_64$", p.item.name)]
+    all_seen = torch.ones((QUERIES, KEYS), dtype=torch.bool)
+    for mask, kernel, causal in (
+        (all_seen, "attention_f32_64", {False}),
+        (all_seen.tril(), "attention_f32_64", {True}),
+        (all_seen.tril(1), "masked_attention_f32_64", {False}),
+    ):
+        given = tuple(inputs(random))
+        report = replaced_in_torch(Constant(mask), given, every)
+        assert len(report) == 2
+        assert all(item.kernel.endswith(kernel) for item in report)
+        assert ("masked" in kernel) == all("masked" in item.kernel for item in report)
+        assert {bool(item.scalars["causal"]) for item in report} == causal
+
+
 def test_only_operands_that_may_be_absent_are_made() -> None:
     with pytest.raises(DeclarationError, match=r"makes `mask`.*\n.*optional operands: spans"):
         cd.torch.Pattern(

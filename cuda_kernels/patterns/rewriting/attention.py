@@ -47,10 +47,12 @@ from cuda_kernels.patterns.rewriting.heads import (
     without_scale,
 )
 from cuda_kernels.patterns.rewriting.masks import (
+    CAUSAL,
     LOWEST,
     Added,
     Hidden,
     as_operand,
+    meaning_of,
     of_four_dims,
 )
 
@@ -85,7 +87,7 @@ def write_attention(program: torch.export.ExportedProgram) -> None:
     for softmax in calls(program.graph, *_SOFTMAX):
         _write(softmax, constants)
     for call in calls(program.graph, ATTENTION):
-        _bring(call)
+        _bring(call, constants)
 
 
 def _write(softmax: Node, constants: Mapping[str, torch.Tensor]) -> None:
@@ -304,8 +306,11 @@ def _put(
     put(last, write.cast(result, dtype_of(last)))
 
 
-def _bring(call: Node) -> None:
-    """Take keys and values as they were before they were repeated, and give a mask four dims."""
+def _bring(call: Node, constants: Mapping[str, torch.Tensor]) -> None:
+    """Take keys and values as they were before they were repeated, and give a mask four dims.
+
+    A mask that follows from no input may say nothing, or that queries are causal.
+    """
     given = named(call)
     q, k, v, mask = (given[name] for name in ("query", "key", "value", "attn_mask"))
     if not len(shape_of(q)) == len(shape_of(k)) == len(shape_of(v)) == 4:
@@ -315,6 +320,10 @@ def _bring(call: Node) -> None:
         k, v, is_grouped = once(k, v, shape_of(q)[1], write)
         call.args = (q, k, v, *call.args[3:])
         call.kwargs = {**call.kwargs, "enable_gqa": is_grouped}
-    if mask is not None and len(shape_of(mask)) <= 4:
+    known = None if mask is None else meaning_of(mask, constants)
+    if known is not None and not (known == CAUSAL and call.args[5]):
+        call.update_arg(3, None)
+        call.update_arg(5, known == CAUSAL or call.args[5])
+    elif mask is not None and len(shape_of(mask)) <= 4:
         sizes = (*shape_of(q)[:3], shape_of(k)[2])
         call.update_arg(3, of_four_dims(mask, sizes, (q, k), write))

@@ -25,6 +25,11 @@ LOWEST = {torch.float32: -1e30, torch.bfloat16: -1e30, torch.float16: -65504.0}
 """What hides a key where something finite does in the model; in units of log2(e) it is finite."""
 
 
+CAUSAL, NOTHING = "causal", "nothing"
+_MOST_ELEMENTS = 2**26
+"""Of a mask that is worked out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Added:
     """A mask that is added."""
@@ -104,6 +109,68 @@ def of_four_dims(mask: Node, sizes: tuple[Any, ...], like: Sequence[Node], write
         return mask
     keys = write.sizes((like[1],), sizes[3:])
     return write.call(aten.expand.default, mask, [-1, -1, -1, *keys])
+
+
+def meaning_of(mask: Node, constants: Mapping[str, torch.Tensor]) -> str | None:
+    """What a mask says that follows from no input; None for any other."""
+    while is_call(mask, aten.expand.default):
+        mask = mask.args[0]  # of which all copies say the same
+    if not _follows(mask, constants, {}):
+        return None
+    value = _worked_out(mask, constants, {})
+    if value is None or value.dim() < 2:
+        return None
+    shown = value if value.dtype == torch.bool else value == 0
+    if not bool((shown | (value == -math.inf)).all()) and value.dtype != torch.bool:
+        return None
+    if bool(shown.all()):
+        return NOTHING
+    is_causal = torch.equal(shown, torch.ones_like(shown).tril())
+    return CAUSAL if is_causal and min(shown.shape[-2:]) > 1 else None
+
+
+def _follows(
+    node: Node, constants: Mapping[str, torch.Tensor], known: dict[Node, bool], steps: int = 100
+) -> bool:
+    """Whether a value follows from constants in few steps, none of them large or by chance."""
+    if not steps:
+        return False
+    if node not in known:
+        value = node.meta.get("val")
+        if node.op == "placeholder":
+            known[node] = node.name in constants
+        elif node.op != "call_function" or not isinstance(value, torch.Tensor):
+            known[node] = False
+        else:
+            sizes = list(value.shape)
+            known[node] = (
+                all(isinstance(size, int) for size in sizes)
+                and math.prod(sizes) <= _MOST_ELEMENTS
+                and torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ())
+                and all(
+                    _follows(each, constants, known, steps - 1) for each in node.all_input_nodes
+                )
+            )
+    return known[node]
+
+
+def _worked_out(
+    node: Node, constants: Mapping[str, torch.Tensor], known: dict[Node, torch.Tensor]
+) -> torch.Tensor | None:
+    """Its elements; None where PyTorch cannot compute it here."""
+    if node.op == "placeholder":
+        return constants[node.name]
+    if node not in known:
+        given = {each: _worked_out(each, constants, known) for each in node.all_input_nodes}
+        if any(value is None for value in given.values()):
+            return None
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), given.__getitem__)
+        try:
+            with torch.no_grad():
+                known[node] = node.target(*args, **kwargs)
+        except (RuntimeError, NotImplementedError, TypeError):
+            return None
+    return known[node]
 
 
 def _placed(mask: Node, scores: tuple[Any, ...], sizes: tuple[Any, ...], write: Writer) -> Node:
