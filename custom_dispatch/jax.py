@@ -31,8 +31,9 @@ from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
+from custom_dispatch.frontends.jax.rewriting import Rule
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.match.pattern import as_list
+from custom_dispatch.match.pattern import as_list, warn_of_nothing
 from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from custom_dispatch.kernel.target import Target
     from custom_dispatch.toolchain.build import BuildOptions
 
-__all__ = ["Pattern", "call", "compile"]
+__all__ = ["Pattern", "Rule", "call", "compile"]
 
 
 def compile(  # noqa: A001 - the public name is cd.jax.compile
@@ -98,8 +99,14 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     """
     check_name(name, "function")
     given = check_callees(kernels)
+    items = as_list(replace)
+    rules = [item for item in items if isinstance(item, Rule)]
     patterns = patterns_of(
-        [Pattern(item) if isinstance(item, Kernel | Choice) else item for item in as_list(replace)]
+        [
+            Pattern(item) if isinstance(item, Kernel | Choice) else item
+            for item in items
+            if not isinstance(item, Rule)
+        ]
     )
     say("exporting the function with JAX")
     exported = export_function(
@@ -108,9 +115,16 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         name,
         check_inline_bytes(inline_bytes),
         [kernel.name for kernel in given],
+        rules,
     )
     found = Names([*given, *exported.kernels]).items
     compiled = compile_module(
         exported.module, found, targets, replace=patterns, flags=flags, store=store, **options
     )
-    return dataclasses.replace(compiled, parameters=exported.parameters)
+    replaced = compiled.replaced
+    if rules:
+        first = exported.replaced
+        replaced = first if replaced is None else first.and_those(replaced)
+        if not replaced:
+            warn_of_nothing(replaced)
+    return dataclasses.replace(compiled, parameters=exported.parameters, replaced=replaced)

@@ -1,5 +1,5 @@
 """What the kernels compute, in the words of each front end, for `replace=`.
 
-`torch`, `jax`, `onnx` and `mlir`: each name there is a tuple of patterns, made when it is first
-used, and `everything` is all of them. None of them has to be found.
+`torch`, `jax`, `onnx`, `mlir` and `stablehlo`: each name there is a tuple of patterns (of rules in
+`jax`), made when it is first used, and `everything` is all of them. None of them has to be found.
 """

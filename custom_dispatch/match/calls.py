@@ -16,7 +16,7 @@ from custom_dispatch.link.operations import cast, create, empty_tensor
 from custom_dispatch.match.known_sizes import fitting_of, number_for
 from custom_dispatch.match.pattern import fixed_numbers
 from custom_dispatch.match.state import Match
-from custom_dispatch.match.types import as_numbers, as_the_kernels, dialect_of, inverse, transpose
+from custom_dispatch.match.types import as_the_kernels, dialect_of, inverse, transpose
 
 NAMESPACE = "custom_dispatch"
 """Of the operators that stand for kernels in the torch dialect."""
@@ -67,9 +67,6 @@ def _tensor(match: Match, operand: Buffer, kind: ir.Type, current: Values) -> ir
     given = current(value)
     if axes is not None:
         given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
-    of_false = match.example.pattern.bools.get(operand.name)
-    if of_false is not None:
-        given = as_numbers(given, operand, of_false)
     return cast(given, kind)
 
 

@@ -344,8 +344,7 @@ def _check_type(pattern: Replaceable, item: Buffer | Scalar, kind: ir.Type) -> N
     found = builtin_type(kind)
     element = found.element_type if isinstance(found, ir.RankedTensorType) else found
     if isinstance(item, Buffer):
-        is_bool = item.name in pattern.bools
-        wanted = "i1" if is_bool else item.dtype.mlir
+        wanted = item.dtype.mlir
         if is_of_any_rank(kind):
             return
         if (

@@ -17,7 +17,7 @@ from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 from custom_dispatch.match.polynomial import Polynomial
 from custom_dispatch.match.sizes import extents_of, extreme, quotient, remainder
 from custom_dispatch.match.state import Match
-from custom_dispatch.match.types import as_the_kernels, type_of_operand
+from custom_dispatch.match.types import as_the_kernels
 
 
 def fitting_of(match: Match) -> Fitting:
@@ -36,7 +36,7 @@ def fitting_of(match: Match) -> Fitting:
     operands = [
         None
         if (value := match.operands.get(item.name)) is None
-        else builtin_type(type_of_operand(pattern, item, value))
+        else builtin_type(as_the_kernels(value.type, pattern.axes.get(item.name)))
         for item in kernel.arguments
     ]
     results = [

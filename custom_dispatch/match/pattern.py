@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-
-import numpy
 
 from custom_dispatch.errors import DeclarationError, LinkError, ReplacementWarning, warn
 from custom_dispatch.kernel.choice import Choice
@@ -35,8 +32,6 @@ class Replaceable:
     sizes: Mapping[str, int] = field(hash=False)
     axes: Mapping[str, tuple[int, ...]] = field(hash=False)
     """What the model has done to the axes of operands and results."""
-    bools: Mapping[str, float] = field(hash=False)
-    """What stands for False in operands of floats that the model has as bools; True is 0."""
     made: Mapping[str, Kernel] = field(hash=False)
     """Kernels that make optional operands of others of the same names."""
     required: bool
@@ -49,7 +44,6 @@ class Replaceable:
         fixed: Mapping[str, Any] | None,
         sizes: Mapping[str, int] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
-        bools: Mapping[str, float] | None = None,
         numbers: Collection[str] = (),
         made: Mapping[str, Kernel] | None = None,
     ) -> None:
@@ -66,7 +60,6 @@ class Replaceable:
             fixed=check_fixed(kernel, fixed, numbers),
             sizes=check_sizes(kernel, sizes),
             axes=check_axes(kernel, axes),
-            bools=check_bools(kernel, bools),
             made=dict(made or {}),
             required=bool(required),
         )
@@ -288,38 +281,6 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, in
                 kernel, f"has the size {name}={shown(size)}", f"numbers for dims: {', '.join(dims)}"
             )
     return {name: int(size) for name, size in (sizes or {}).items()}
-
-
-def check_bools(kernel: Kernel, bools: Mapping[str, float] | None) -> dict[str, float]:
-    """The numbers that stand for False, by operand.
-
-    Raises
-    ------
-    DeclarationError
-        One is for something else than an operand of floats, or no number that it holds.
-    """
-    if not is_by_name(bools):
-        raise wrong(kernel, f"has the bools {shown(bools)}", 'numbers by name: {"mask": -1e30}')
-    operands = {
-        item.name: item
-        for item in kernel.inputs
-        if isinstance(item, Buffer) and item.dtype.is_float
-    }
-    for name, number in (bools or {}).items():
-        if name not in operands:
-            raise wrong(
-                kernel,
-                f"has bools for `{name}`",
-                f"an operand of floats: {', '.join(operands) or 'it has none'}",
-            )
-        dtype = operands[name].dtype
-        if not isinstance(number, int | float) or isinstance(number, bool) or math.isnan(number):
-            raise wrong(kernel, f"has {shown(number)} for False of `{name}`", "a number")
-        with numpy.errstate(over="ignore"):
-            held = float(numpy.asarray(float(number)).astype(dtype.to_numpy()))
-        if math.isinf(held) and not math.isinf(number):
-            raise wrong(kernel, f"has {number} for False of `{name}`", f"what {dtype} holds")
-    return {name: float(number) for name, number in (bools or {}).items()}
 
 
 def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _KINDS = {
     "attention": r"torch\.aten\.(_?scaled_dot_product\w*)|onnx\.(\w*Attention)"
     r"|iree_linalg_ext\.attention",
     "product": r"torch\.aten\.(linear|matmul|mm|bmm|addmm|baddbmm|_grouped_mm)|onnx\.(MatMul|Gemm)"
-    r"|stablehlo\.dot_general|linalg\.(batch_)?(matmul|matvec|vecmat|mmt4d).*",
+    r"|(stablehlo|lax)\.dot_general|linalg\.(batch_)?(matmul|matvec|vecmat|mmt4d).*",
     "convolution": r"torch\.aten\.(conv\w*|_convolution)|onnx\.(Conv|ConvTranspose)"
     r"|stablehlo\.convolution|linalg\.(depthwise_)?conv.*",
     "norm": r"torch\.aten\.(rms|layer|group|batch|instance|native_layer|native_group)_norm"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,9 +157,15 @@ def place_of(op: ir.Operation) -> Place:
     if plain is not None:
         return Place(plain[1], "")
     names = _NAMES.search(text)
-    scopes = names[1].split("/")[:-1] if names else []
+    return place_at(names[1].split("/")[:-1] if names else [], _FRAME.findall(text))
+
+
+def place_at(scopes: Iterable[str], frames: Sequence[tuple[str, str, Any]]) -> Place:
+    """A place by the scopes around it, and by the functions, files and lines that lead there.
+
+    The innermost frame comes first.
+    """
     path = [scope for scope in scopes if not _WRAPPER.match(scope)]
-    frames = _FRAME.findall(text)
     # What is further out has called this package.
     own = next((i for i, frame in enumerate(frames) if frame[1].startswith(_OWN)), len(frames))
     frames = frames[:own]

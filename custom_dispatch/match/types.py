@@ -11,10 +11,8 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.dialects.torch_types import TENSOR, builtin_type, constant
 from custom_dispatch.link.operations import create, size_of
-from custom_dispatch.match.pattern import Replaceable
 
 _ANY_RANK = re.compile(r"!torch\.vtensor(?:<\*,(?P<element>\w+)>)?")
 
@@ -150,27 +148,3 @@ def _transposed(kind: ir.Type, axes: Axes) -> ir.Type:
         return ir.RankedTensorType.get(shape, tensor.element_type)
     sizes = ",".join("?" if ir.ShapedType.is_dynamic_size(size) else str(size) for size in shape)
     return ir.Type.parse(re.sub(r"\[.*\]", f"[{sizes}]", str(kind)))
-
-
-def type_of_operand(pattern: Replaceable, item: Any, value: ir.Value) -> ir.Type:
-    """The type that a tensor of the model has when the kernel gets it."""
-    given = as_the_kernels(value.type, pattern.axes.get(item.name))
-    kind = builtin_type(given) or given
-    if item.name not in pattern.bools:
-        return kind
-    return ir.RankedTensorType.get(ir.RankedTensorType(kind).shape, _element(item))
-
-
-def as_numbers(value: ir.Value, item: Buffer, of_false: float) -> ir.Value:
-    """Bools as an operand's numbers, in StableHLO, where the insertion point is."""
-    kind = ir.RankedTensorType.get(ir.RankedTensorType(value.type).shape, _element(item))
-    sides = []
-    for number in (0.0, of_false):
-        every = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(_element(item), number))
-        sides.append(create("stablehlo.constant", kind, value=every))
-    found: ir.Value = create("stablehlo.select", kind, value, *sides)
-    return found
-
-
-def _element(item: Buffer) -> ir.Type:
-    return ir.Type.parse(item.dtype.mlir)

@@ -115,18 +115,20 @@ def test_patterns_of_a_framework_that_is_not_installed(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)  # Python then says that there is none
-    monkeypatch.delitem(sys.modules, "cuda_kernels.patterns.jax", raising=False)
+    monkeypatch.delitem(sys.modules, "cuda_kernels.patterns.stablehlo", raising=False)
     words = (
         "compile",
         "model.mlir",
         "-r",
-        "cuda_kernels.patterns.jax",
+        "cuda_kernels.patterns.stablehlo",
         "-t",
         "cpu",
         "-o",
         "o.vmfb",
     )
-    cli(*words).refused("patterns/jax.py, line", "install it (pip install -e '.[jax]'), or correct")
+    cli(*words).refused(
+        "patterns/stablehlo.py, line", "install it (pip install -e '.[jax]'), or correct"
+    )
 
 
 def test_kernels_file_without_kernels(cli: CommandLine, work: Path) -> None:

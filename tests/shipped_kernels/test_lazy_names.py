@@ -69,9 +69,9 @@ def test_modules_declare_nothing_until_a_name_is_used() -> None:
     assert int(counts[2]) <= 1 + 4 * len(gemm.linear_bf16.kernels)
 
 
-@pytest.mark.parametrize("name", ["torch", "jax", "onnx", "mlir"])
+@pytest.mark.parametrize("name", ["torch", "onnx", "mlir", "stablehlo"])
 def test_patterns_are_made_when_their_name_is_used(name: str) -> None:
-    pytest.importorskip("custom_dispatch" if name == "mlir" else name)
+    pytest.importorskip({"mlir": "custom_dispatch", "stablehlo": "jax"}.get(name, name))
     counts = told(
         f"import custom_dispatch as cd\nimport cuda_kernels.patterns.{name} as patterns\n{COUNT}"
         "print(*made())\npatterns.softmax\nprint(*made(), len(patterns.softmax))"

@@ -14,8 +14,6 @@ from benchmarks.cases.llama import Layer
 from benchmarks.cases.llama_jax import EPSILON, Weights, decoder_layer
 from cuda_kernels.patterns import jax as jax_patterns
 from custom_dispatch.frontends.jax.exporting import export_function
-from custom_dispatch.link.declarations import Callees
-from custom_dispatch.match.replace import replace_places
 
 WIDTH, HEADS, KV_HEADS, SIZE, INNER, LENGTH = 128, 4, 2, 32, 192, 10
 random = numpy.random.default_rng(0)
@@ -78,18 +76,14 @@ def test_it_computes_what_the_layer_of_transformers_does() -> None:
 
 def test_it_is_made_of_kernels() -> None:
     held, given = jax.tree.map(lambda x: jnp.asarray(x, "bfloat16"), (weights(), arguments()))
-    exported = export_function(lambda *x: decoder_layer(held, *x), given, "main", 4096)
-    # Those of its type and size: tracing all of them takes many seconds.
-    patterns = [
-        item
-        for item in jax_patterns.everything
-        if "bf16" in item.kernel.name and not item.kernel.name.endswith(("_64", "_128"))
-    ]
-    report = replace_places(exported.module, patterns, Callees([]))
+    rules = jax_patterns.everything
+    report = export_function(
+        lambda *x: decoder_layer(held, *x), given, "main", 4096, rules=rules
+    ).replaced
     assert Counter(item.kernel for item in report) == {
         "rms_norm_bf16": 1,
         "add_rms_norm_bf16": 1,
-        "rotary_bf16": 2,
+        "rotary_by_position_bf16": 2,
         "attention_bf16_32": 1,
         "swiglu_bf16": 1,
         "matmul_bf16": 7,

@@ -266,14 +266,14 @@ def test_products_of_jax_are_found_where_sizes_are_symbols() -> None:
 
 def test_patterns_of_both_dialects_are_found_in_one_model() -> None:
     jax = pytest.importorskip("jax")
-    from cuda_kernels.patterns import jax as jax_patterns
+    from cuda_kernels.patterns import stablehlo as stablehlo_patterns
 
     def model(x: Any, w: Any) -> Any:
         return jax.nn.softmax(x @ w)
 
     shapes = [jax.ShapeDtypeStruct(shape, np.float32) for shape in ((5, 24), (24, 16))]
     text = str(jax.export.export(jax.jit(model))(*shapes).mlir_module())
-    patterns = [*jax_patterns.softmax, *mlir_patterns.matmul]
+    patterns = [*stablehlo_patterns.softmax, *mlir_patterns.matmul]
     replaced = place(text, [], patterns).replaced
     assert replaced is not None
     assert sorted(item.kernel for item in replaced) == ["matmul_f32", "softmax_f32"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.jax.primitive import primitive
+from custom_dispatch.frontends.jax.rewriting import Rule, apply_rules
 from custom_dispatch.frontends.outside_weights import OutsideWeights, Weight, bytes_of, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
@@ -26,7 +28,9 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.model import end_searches
 from custom_dispatch.link.operations import create, functions_of, is_public, operations_of
+from custom_dispatch.match.remaining import remaining_in
 from custom_dispatch.parameters import Parameters
+from custom_dispatch.replaced import Replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Exported:
     """Those that it calls through `cd.jax.call`."""
     parameters: Parameters | None
     """The arrays that are not in the module."""
+    replaced: Replaced
+    """What rules replaced in it."""
 
 
 def export_function(
@@ -46,6 +52,7 @@ def export_function(
     name: str,
     inline_bytes: int,
     called: Sequence[str] = (),
+    rules: Sequence[Rule] = (),
 ) -> Exported:
     """Export a function, and import what comes out.
 
@@ -59,6 +66,8 @@ def export_function(
         Up to how many bytes an array that the function holds becomes a constant of the module.
     called
         The names of kernels that it may call in other ways, such as `jax.ffi.ffi_call`.
+    rules
+        They put kernels into it first.
 
     Raises
     ------
@@ -76,6 +85,7 @@ def export_function(
     specs = [_spec(item) for item in specs]
     _check_types("argument", specs)
     closed = _tried(lambda: jax.make_jaxpr(flat)(*specs))
+    closed, replaced = apply_rules(closed, rules)
     kernels = _kernels_in(closed.jaxpr)
     _check_types("result", closed.out_avals)
     held = [_Held(item) for item in closed.consts]
@@ -100,9 +110,11 @@ def export_function(
         parameters = OutsideWeights()
         arrays = enumerate(item.array for item in outside)
         parameters.load_arguments(module.operation, main, {i: _weight(each) for i, each in arrays})
+    if rules:
+        replaced = dataclasses.replace(replaced, remaining=remaining_in(module, replaced))
     kinds = [_element_type_of(item.dtype) for item in exported.out_avals]
     describe(module, name, [kind.name if kind else "" for kind in kinds], parameters.parameters)
-    return Exported(module, kernels, parameters.parameters)
+    return Exported(module, kernels, parameters.parameters, replaced)
 
 
 def _check_call(function: Any, arguments: Any) -> None:

@@ -64,9 +64,6 @@ class Pattern(OfFunctions):
     axes
         For operands and results whose axes have another order in the functions, that order as in
         `numpy.transpose`: {"q": (0, 2, 1, 3)}. They are transposed where a kernel is inserted.
-    bools
-        For float operands that are bools in the functions, the number for False; True is 0:
-        {"mask": -1e30}.
     required
         Whether it is an error that no place is found.
 
@@ -84,10 +81,9 @@ class Pattern(OfFunctions):
         fixed: Mapping[str, Any] | None = None,
         sizes: Mapping[str, int] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
-        bools: Mapping[str, float] | None = None,
         required: bool = True,
     ) -> None:
-        self._set(kernel, required, fixed, sizes, axes, bools)
+        self._set(kernel, required, fixed, sizes, axes)
         given = self.kernel.reference if computes is None else computes
         functions = check_functions(kernel, given, "JAX")
         self._keep(computes=functions)
@@ -243,9 +239,7 @@ class _Examples(TracedExamples):
     def _spec(self, name: str, sizes: _Sizes) -> jax.ShapeDtypeStruct:
         item = self._pattern.arguments[name]
         assert isinstance(item, Buffer)  # noqa: S101 - the others are numbers
-        is_bool = item.name in self._pattern.bools
-        dtype = numpy.bool_ if is_bool else item.dtype.to_numpy()
-        return jax.ShapeDtypeStruct(self._shape(item, sizes), dtype)
+        return jax.ShapeDtypeStruct(self._shape(item, sizes), item.dtype.to_numpy())
 
     def _shape(self, item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
         """An operand's or result's, as the function has it."""

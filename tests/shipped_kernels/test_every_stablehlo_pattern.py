@@ -1,4 +1,4 @@
-"""Every shipped pattern of JAX, looked for in a model of nothing but what it says."""
+"""Every shipped pattern of StableHLO, looked for in a model of nothing but what it says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 import jax
 import jax.extend
-import numpy
 import pytest
 
-from cuda_kernels.patterns.jax import everything
+from cuda_kernels.patterns.stablehlo import everything
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.match.replace import replace_places
@@ -51,13 +50,13 @@ def otherwise(function: Any, *arrays: Any) -> Any:
 
 def arrays_of(case: Case) -> list[jax.ShapeDtypeStruct]:
     pattern = case.pattern
-    given = ((name, pattern.arguments[name]) for name in case.names)
+    given = [pattern.arguments[name] for name in case.names]
     return [
         jax.ShapeDtypeStruct(
             shape_of(pattern, item, LEADING),
-            numpy.bool_ if name in pattern.bools else item.dtype.to_numpy(),
+            item.dtype.to_numpy(),
         )
-        for name, item in given
+        for item in given
     ]
 
 

@@ -1,4 +1,4 @@
-"""The patterns of JAX that ship: what their kernels compute, and found in a model."""
+"""The patterns of StableHLO that ship: what their kernels compute, and found in a model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
-from cuda_kernels import attention
-from cuda_kernels.patterns import jax as jax_patterns
-from custom_dispatch.errors import DeclarationError
+from cuda_kernels.patterns import stablehlo as stablehlo_patterns
 from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.declarations import Callees
@@ -26,7 +24,7 @@ random = numpy.random.default_rng(0)
 
 SOME = [
     pattern
-    for pattern in jax_patterns.everything
+    for pattern in stablehlo_patterns.everything
     if not pattern.axes or pattern.kernel.name.endswith(("f32_32", "bf16_64"))
 ]
 """Without those that only differ in type and size."""
@@ -35,22 +33,15 @@ SOME = [
 def arguments_of(pattern: cd.jax.Pattern) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for item in pattern.kernel.inputs:
-        is_left_out = item.name == "mask" and item.name not in pattern.bools
-        if isinstance(item, Buffer) and not (is_left_out and item.optional):
+        if isinstance(item, Buffer) and not (item.optional and item.name in ("mask", "spans")):
             sizes = {"dim": 24, "value_dim": 40} | SIZES | dict(pattern.sizes)
             shape = [sizes[str(s)] if str(s) in sizes else int(str(s)) for s in item.shape]
             found[item.name] = random.normal(size=shape).astype(item.dtype.to_numpy())
-            if item.name in pattern.bools:  # as numbers, and one query sees nothing
-                hidden = (random.random(shape) < 0.5) | (numpy.arange(shape[2])[:, None] == 1)
-                numbers = numpy.where(hidden, pattern.bools[item.name], 0.0)
-                found[item.name] = numbers.astype(item.dtype.to_numpy())
     return found
 
 
 def turned(pattern: cd.jax.Pattern, name: str, array: Any) -> Any:
     """An operand or result as the pattern's function has it."""
-    if name in pattern.bools:
-        return array == 0
     axes = pattern.axes.get(name)
     return array if axes is None else array.transpose(axes)
 
@@ -113,7 +104,7 @@ def test_they_are_found_in_a_layer_of_an_encoder_and_of_a_decoder() -> None:
         return x + (jax.nn.silu(y @ matrices[4]) * (y @ matrices[5])) @ matrices[6]
 
     exported = export_function(model, (jnp.ones((2, 8, width)),), "main", 4096)
-    found = replace_places(exported.module, jax_patterns.everything, Callees([]))
+    found = replace_places(exported.module, stablehlo_patterns.everything, Callees([]))
     assert Counter(item.kernel for item in found) == {
         "attention_f32_32": 2,
         "layer_norm_f32": 2,
@@ -139,7 +130,7 @@ SHAPES = ((1, 7, 4, 32), (1, 5, 4, 32), (1, 5, 4, 32), (1, 9, 2, 32), (1, 1, 7, 
 def test_attention_of_jax_is_found_in_16_bits_which_iree_does_not_compile() -> None:
     specs = tuple(jax.ShapeDtypeStruct(shape, jnp.bfloat16) for shape in SHAPES)
     exported = export_function(dot_product_attention, specs, "main", 4096)
-    found = replace_places(exported.module, jax_patterns.attention, Callees([]))
+    found = replace_places(exported.module, stablehlo_patterns.attention, Callees([]))
     assert Counter(item.kernel for item in found) == {
         "attention_bf16_32": 3,
         "masked_attention_bf16_32": 1,
@@ -151,68 +142,10 @@ def test_attention_of_jax_is_found_in_16_bits_which_iree_does_not_compile() -> N
 def test_attention_of_jax_gives_what_jax_does() -> None:
     arrays = [random.normal(size=shape).astype("f4") for shape in SHAPES]
     module = cd.jax.compile(
-        dot_product_attention, tuple(arrays), ["cpu"], replace=jax_patterns.attention
+        dot_product_attention, tuple(arrays), ["cpu"], replace=stablehlo_patterns.attention
     )
     assert module.replaced is not None
     assert len(module.replaced) == 4
     got = cd.load(module, "cpu").main(*arrays)
     want = dot_product_attention(*map(jnp.asarray, arrays))
     numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
-
-
-def masked(q: Any, k: Any, fewer: Any, seen: Any, keys: Any) -> Any:
-    """With a mask of bools for each query, with heads of keys for several, with one for all."""
-    x = jax.nn.dot_product_attention(q, k, k, mask=seen)
-    x = jax.nn.dot_product_attention(x, fewer, fewer, mask=seen, scale=0.3)
-    return jax.nn.dot_product_attention(x, k, k, mask=keys)
-
-
-MASKED = ((2, 7, 4, 32), (2, 5, 4, 32), (2, 5, 2, 32), (2, 1, 7, 5), (2, 1, 1, 5))
-
-
-def test_masks_of_bools_are_taken_and_give_the_mean_where_nothing_is_seen() -> None:
-    arrays = [random.normal(size=shape).astype("f4") for shape in MASKED[:3]]
-    masks = [random.random(size=shape) < 0.6 for shape in MASKED[3:]]
-    masks[0][1, 0, 2] = masks[1][1] = False
-    module = cd.jax.compile(masked, (*arrays, *masks), ["cpu"], replace=jax_patterns.attention)
-    assert module.replaced is not None
-    assert Counter(item.kernel for item in module.replaced) == {
-        "masked_attention_f32_32": 2,
-        "attention_f32_32": 1,
-    }
-    got = cd.load(module, "cpu").main(*arrays, *masks)
-    want = masked(*map(jnp.asarray, (*arrays, *masks)))
-    numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
-
-
-def test_masks_of_bools_of_each_head_and_of_all_sequences_are_left() -> None:
-    def model(q: Any, k: Any, of_heads: Any, of_all: Any) -> Any:
-        return [jax.nn.dot_product_attention(q, k, k, mask=seen) for seen in (of_heads, of_all)]
-
-    q, k = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in MASKED[:2])
-    seen = (jax.ShapeDtypeStruct(shape, jnp.bool_) for shape in ((2, 4, 7, 5), (1, 1, 7, 5)))
-    exported = export_function(model, (q, k, *seen), "main", 4096)
-    assert not list(replace_places(exported.module, jax_patterns.attention, Callees([])))
-
-
-@pytest.mark.parametrize(
-    ("bools", "said"),
-    [
-        ({"scale": 0.0}, "has bools for `scale`"),
-        ({"mask": -1e30}, "has -1e+30 for False of `mask`"),
-        ({"mask": True}, "has True for False of `mask`"),
-        ([1.0], "has the bools [1.0]"),
-    ],
-)
-def test_bools_are_numbers_of_operands(bools: Any, said: str) -> None:
-    def function(q: Any, k: Any, v: Any, mask: Any) -> Any:
-        return jax.nn.dot_product_attention(q, k, v, mask=mask)
-
-    with pytest.raises(DeclarationError) as caught:
-        cd.jax.Pattern(
-            attention.masked_attention_f16_32,
-            function,
-            fixed={"causal": False, "scale": 0.5},
-            bools=bools,
-        )
-    assert said in str(caught.value)

@@ -1,0 +1,202 @@
+"""Products of matrices with their biases, sums and activations, whatever their dims' order is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cuda_kernels.patterns.jax_places.activations import activation_after
+from cuda_kernels.patterns.jax_places.axes import (
+    Dim,
+    Seen,
+    after,
+    arranged,
+    flat,
+    new,
+    on,
+    product_operands,
+)
+from cuda_kernels.patterns.jax_places.graph import (
+    VIEWS,
+    Graph,
+    Node,
+    Value,
+    made_by,
+    only_user,
+)
+from cuda_kernels.patterns.jax_places.place import Place, call, exists, kind_of, place
+
+
+@dataclass(frozen=True, slots=True)
+class _Epilogue:
+    """A product, and what is done to it."""
+
+    left: Seen
+    right: Seen
+    summed: Dim
+    result: Seen
+    bias: Seen | None = None
+    residual: Seen | None = None
+    activation: str = ""
+
+    @property
+    def batch(self) -> Dim:
+        """What both operands have, and the result too."""
+        shared = {*self.left.atoms} & {*self.right.atoms} - {*flat(self.summed)}
+        return tuple(atom for atom in self.left.atoms if atom in shared)
+
+    def own(self, side: Seen) -> Dim:
+        """What one operand has alone, in its order."""
+        shared = {*self.batch, *flat(self.summed)}
+        return tuple(atom for atom in side.atoms if atom not in shared)
+
+
+def products(graph: Graph, groups: frozenset[str]) -> Iterator[Place]:
+    """Products of floats of one type."""
+    if "matmul" not in groups:
+        return
+    for node in graph.nodes:
+        if node.name == "dot_general":
+            yield from _product(node)
+
+
+def _product(node: Node) -> Iterator[Place]:
+    """With all that a kernel does, and then with less."""
+    result = new(node.result)
+    left, right, summed = product_operands(node, result.axes)
+    left, right = left.unrepeated, right.unrepeated
+    kind = kind_of(left.value)
+    if not kind or left.value.dtype != right.value.dtype or not summed:
+        return
+    start = _Epilogue(left, right, summed, result)
+    for epilogue in reversed(list(_followed(start))):
+        made = _as_place(epilogue, kind)
+        if made is not None:
+            yield made
+
+
+def _followed(state: _Epilogue) -> Iterator[_Epilogue]:
+    """A product with more and more of what is done to it."""
+    yield state
+    while True:
+        found = activation_after(state.result.value, exclusive=True)
+        if found is not None and not state.batch:
+            yield replace(state, result=Seen(found[0], state.result.axes), activation=found[1])
+            return
+        user = only_user(state.result.value)
+        if user is None:
+            return
+        following = _step(state, user)
+        if following is None:
+            return
+        state = following
+        if user.name not in VIEWS:
+            yield state
+
+
+def _step(state: _Epilogue, user: Node) -> _Epilogue | None:
+    value, axes = state.result.value, state.result.axes
+    if user.name in VIEWS:
+        found = after(user, axes)
+        return None if found is None else replace(state, result=Seen(user.result, found))
+    if user.name == "convert_element_type":
+        if user.result.dtype != state.left.value.dtype or state.bias or state.residual:
+            return None
+        return replace(state, result=Seen(user.result, axes))
+    if user.name not in ("add", "add_any") or user.result.shape != value.shape:
+        return None
+    other = next((each for each in user.operands if each is not value), None)
+    if other is None:
+        return None
+    added, result = Seen(other, on(other, axes)), Seen(user.result, axes)
+    vector = added.source
+    own = [flat(state.own(side)) for side in (state.left, state.right)]
+    is_plain = not (state.bias or state.residual or state.batch)
+    if is_plain and vector.atoms in own and vector.value.dtype == state.left.value.dtype:
+        return replace(state, result=result, bias=vector)
+    if state.residual is None and set(added.source.atoms) == set(result.atoms):
+        return replace(state, result=result, residual=added.source)
+    return None
+
+
+def _as_place(found: _Epilogue, kind: str) -> Place | None:
+    out = kind_of(found.result.value)
+    if out not in (kind, "f32") or (found.residual and kind_of(found.residual.value) != out):
+        return None
+    a, b = _as_rows_and_columns(found)
+    rows, columns = found.own(a), found.own(b)
+    summed = _order(b, found.summed)
+    if not columns or (found.bias is not None and flat(*found.bias.axes) != columns):
+        return None
+    batch = found.batch
+    turned = _is_before(b, columns, summed)  # [columns, summed], as weights of PyTorch
+    if batch:
+        layout = "batch_matmul_nt" if turned else "batch_matmul"
+        lead: list[Dim] = [*((atom,) for atom in batch), rows]
+        of_b: list[Dim] = [*((atom,) for atom in batch)]
+    else:
+        layout = "linear" if turned else "matmul"
+        lead = [dim for dim in (_without(dim, summed) for dim in a.axes) if dim]
+        of_b = []
+    of_b += [columns, summed] if turned else [summed, columns]
+    parts = (layout, found.activation, kind, out if out != kind else "")
+    name = "_".join(filter(None, parts))
+    if not exists(name):
+        return None
+    given: list[tuple[Seen, list[Dim]]] = [(a, [*lead, summed]), (b, of_b)]
+    if found.bias is not None:
+        given.append((found.bias, [columns]))
+    if found.residual is not None:
+        given.append((found.residual, [*lead, columns]))
+    keywords = [*["bias"] * (found.bias is not None), *["residual"] * (found.residual is not None)]
+
+    def build(*arrays: Any) -> list[Any]:
+        first, second, *more = (
+            arranged(array, seen.axes, dims)
+            for array, (seen, dims) in zip(arrays, given, strict=True)
+        )
+        done = call(name)(first, second, **dict(zip(keywords, more, strict=True)))
+        return [arranged(done, [*lead, columns], found.result.axes)]
+
+    return place(name, [found.result.value], [seen.value for seen, _ in given], build)
+
+
+def _as_rows_and_columns(found: _Epilogue) -> tuple[Seen, Seen]:
+    """The operands of a product, that whose own dims are the result's columns second."""
+    left, right = found.left, found.right
+    if found.bias is not None:
+        columns = flat(*found.bias.axes)
+        is_left = columns == found.own(left) and (
+            columns != found.own(right) or _is_held(left.value)
+        )
+        return (right, left) if is_left else (left, right)
+    if not found.own(right) or (_is_held(left.value) and not _is_held(right.value)):
+        return right, left
+    if not found.batch or not found.own(left):
+        return left, right
+    order = found.result.atoms  # the columns are last
+    is_left_last = order.index(found.own(left)[-1]) > order.index(found.own(right)[-1])
+    return (right, left) if is_left_last else (left, right)
+
+
+def _is_held(value: Value) -> bool:
+    """Whether a value is a weight: a constant or an argument, or made of one alone."""
+    while (node := made_by(value, *VIEWS, "convert_element_type")) is not None:
+        value = node.operands[0]
+    return value.node is None
+
+
+def _order(seen: Seen, dims: Dim) -> Dim:
+    """Atoms in the order in which a value has them."""
+    wanted = {*flat(dims)}
+    return tuple(atom for atom in seen.atoms if atom in wanted)
+
+
+def _is_before(seen: Seen, one: Dim, other: Dim) -> bool:
+    order = seen.atoms
+    return order.index(one[-1]) < order.index(other[-1])
+
+
+def _without(dim: Dim, others: Dim) -> Dim:
+    return tuple(atom for atom in flat(dim) if atom not in others)
