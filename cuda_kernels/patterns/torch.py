@@ -29,6 +29,7 @@ from cuda_kernels.patterns.torch_attention import (
     attentions_of_every_form,
     cached_attentions,
 )
+from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products
 from cuda_kernels.shared.lazily import lazily
 
@@ -270,6 +271,8 @@ _EVERYTHING = (
     "gelu",
     "linear_swiglu",
     "swiglu",
+    "geglu",
+    "glu_of_halves",
     "rotary",
     "rotary_any",
     "linear",
@@ -289,6 +292,8 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(elementwise, "gelu_tanh", _gelu_tanh, _gelu_tanh_as_in_gpt2, _gelu_tanh_fast),
     ),
     "swiglu": lambda: _each(elementwise, "swiglu", _swiglu, _silu_written_out),
+    "geglu": geglus,
+    "glu_of_halves": glus_of_halves,
     "linear_swiglu": lambda: tuple(
         cd.torch.Pattern(kernel, _linear_swiglu, required=False)
         for kernel in (gemms.linear_swiglu_f16, gemms.linear_swiglu_bf16)

@@ -186,6 +186,13 @@ def is_wider(node: Any) -> bool:
     return dtype_of(node) == torch.float32 and before in (torch.float16, torch.bfloat16)
 
 
+def narrow(node: Node) -> Node:
+    """A value of 16 bits before it was made f32; any other as it is."""
+    source = node.args[0] if is_wider(node) else node
+    assert isinstance(source, Node)  # noqa: S101 - conversions are of tensors
+    return source
+
+
 def through_views(node: Node) -> tuple[list[Node], Node]:
     """The views that a value is, the last one first, and of what."""
     views = []

@@ -11,7 +11,6 @@ to these.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,26 +26,18 @@ from cuda_kernels.patterns.rewriting.graph import (
     calls,
     dtype_of,
     is_call,
-    is_wider,
     keeps_results,
     named,
+    narrow,
     only_user,
     put,
     same,
     shape_of,
 )
+from cuda_kernels.patterns.rewriting.parts import EVEN, HIGH, LOW, ODD, Part, part_of
 from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
 
 _SWAP = [0, 2, 1, 3]
-LOW, HIGH, EVEN, ODD = "low", "high", "even", "odd"
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Half of the elements of the last axis."""
-
-    base: Node
-    which: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +123,7 @@ def _as_sum(node: Node) -> _Rotation | None:
         for x, cos in _factors(straight):
             for turned, sin in _factors(crossed):
                 found = _turned(turned)
-                if found is not None and found[0] is _narrow(x):
+                if found is not None and found[0] is narrow(x):
                     is_usual = not found[1] and _is_usual(x, turned, cos, sin)
                     return _Rotation(found[0], cos, sin, found[1], found[1], is_usual)
     return None
@@ -140,14 +131,14 @@ def _as_sum(node: Node) -> _Rotation | None:
 
 def _turned(node: Node) -> tuple[Node, bool] | None:
     """What `(-b, a)` is of, and whether its pairs are beside each other."""
-    node = _narrow(node)
+    node = narrow(node)
     parts, are_pairs = _stacked(node), True
     if parts is None and is_call(node, aten.cat.default) and len(node.args[0]) == 2:
         is_last = named(node)["dim"] == len(shape_of(node)) - 1
         parts, are_pairs = (tuple(node.args[0]) if is_last else None), False
     if parts is None or not is_call(parts[0], aten.neg.default):
         return None
-    b, a = _part(parts[0].args[0]), _part(parts[1])
+    b, a = part_of(parts[0].args[0]), part_of(parts[1])
     wanted = (ODD, EVEN) if are_pairs else (HIGH, LOW)
     if a is None or b is None or a.base is not b.base or (b.which, a.which) != wanted:
         return None
@@ -163,7 +154,7 @@ def _is_usual(x: Node, turned: Node, cos: Node, sin: Node) -> bool:
         and dtype_of(table) == dtype_of(x)
         for table in (cos, sin)
     )
-    return tables and _narrow(x) is x
+    return tables and narrow(x) is x
 
 
 # -- (a * cos - b * sin, b * cos + a * sin)
@@ -176,7 +167,7 @@ def _as_parts(first: Any, second: Any, *, pairs_out: bool) -> _Rotation | None:
     left, right = (_unwidened(each) for each in first.args[:2])
     for a, cos in _factors(left):
         for b, sin in _factors(right):
-            parts = _part(a), _part(b)
+            parts = part_of(a), part_of(b)
             if parts[0] is None or parts[1] is None or parts[0].base is not parts[1].base:
                 continue
             kinds = parts[0].which, parts[1].which
@@ -187,13 +178,13 @@ def _as_parts(first: Any, second: Any, *, pairs_out: bool) -> _Rotation | None:
     return None
 
 
-def _is_second(second: Node, a: _Part, b: _Part, cos: Node, sin: Node) -> bool:
+def _is_second(second: Node, a: Part, b: Part, cos: Node, sin: Node) -> bool:
     """Whether a sum is `b * cos + a * sin`; the tables of both may be halves of one."""
     one, other = (_unwidened(each) for each in second.args[:2])
     for of_b, of_a in ((one, other), (other, one)):
         for x, cosine in _factors(of_b):
             for y, sine in _factors(of_a):
-                if _part(x) == b and _part(y) == a and alike(cosine, cos) and alike(sine, sin):
+                if part_of(x) == b and part_of(y) == a and alike(cosine, cos) and alike(sine, sin):
                     return True
     return False
 
@@ -219,7 +210,7 @@ def _as_complex(node: Node) -> _Rotation | None:
         pairs = x.args[0] if is_call(x, aten.view_as_complex.default) else None
         if not is_call(pairs, aten.reshape.default) or not isinstance(angles, Node):
             continue
-        source = _narrow(pairs.args[0])  # type: ignore[union-attr]
+        source = narrow(pairs.args[0])  # type: ignore[union-attr]
         wanted = shape_of(source)
         if wanted and same(shape_of(pairs), (*wanted[:-1], wanted[-1] // 2, 2)):
             write = Writer(product)
@@ -233,12 +224,8 @@ def _as_complex(node: Node) -> _Rotation | None:
 # -- what all of them have
 
 
-def _narrow(node: Node) -> Node:
-    return node.args[0] if is_wider(node) else node
-
-
 def _unwidened(value: Any) -> Any:
-    return _narrow(value) if isinstance(value, Node) else value
+    return narrow(value) if isinstance(value, Node) else value
 
 
 def _factors(node: Any) -> list[tuple[Node, Node]]:
@@ -249,62 +236,6 @@ def _factors(node: Any) -> list[tuple[Node, Node]]:
     if not isinstance(one, Node) or not isinstance(other, Node):
         return []
     return [(one, other), (other, one)]
-
-
-def _part(node: Any) -> _Part | None:
-    """Which half of what a tensor is."""
-    if not isinstance(node, Node):
-        return None
-    node = _narrow(node)
-    found = _sliced(node) or _chosen(node)
-    return None if found is None else _Part(_narrow(found.base), found.which)
-
-
-def _sliced(node: Node) -> _Part | None:
-    if is_call(node, aten.slice.Tensor):
-        given = named(node)
-        base, start, step = given["self"], given["start"], given["step"]
-        size = shape_of(base)[-1]
-        if given["dim"] != len(shape_of(base)) - 1 or not isinstance(size, int) or size % 2:
-            return None
-        end = given["end"]
-        end = size if end is None else min(end, size) if isinstance(end, int) else None
-        if step == 2 and end == size and start in (0, 1):
-            return _Part(base, ODD if start else EVEN)
-        halves: dict[Any, str] = {(0, size // 2): LOW, (size // 2, size): HIGH}
-        return _Part(base, halves[start, end]) if step == 1 and (start, end) in halves else None
-    if not is_call(node, operator.getitem):
-        return None
-    source, index = node.args
-    if not is_call(source, aten.chunk.default, aten.split.Tensor, aten.split_with_sizes.default):
-        return None
-    given = named(source)
-    base = given["self"]
-    size = shape_of(base)[-1]
-    halves_of = same(shape_of(node)[-1] * 2, size) and given["dim"] == len(shape_of(base)) - 1
-    return _Part(base, HIGH if index else LOW) if halves_of else None
-
-
-def _chosen(node: Node) -> _Part | None:
-    """Of what is reshaped to pairs or to halves first."""
-    if is_call(node, aten.select.int):
-        source, dim, index = node.args
-    elif is_call(node, operator.getitem) and is_call(node.args[0], aten.unbind.int):
-        source, index = node.args[0].args[0], node.args[1]
-        dim = named(node.args[0])["dim"]
-    else:
-        return None
-    if not is_call(source, aten.reshape.default) or index not in (0, 1):
-        return None
-    base = source.args[0]
-    before, after = shape_of(base), shape_of(source)
-    if not before or len(after) != len(before) + 1 or not same(after[:-2], before[:-1]):
-        return None
-    if dim == len(after) - 1 and same(after[-1], 2):
-        return _Part(base, ODD if index else EVEN)
-    if dim == len(after) - 2 and same(after[-2], 2):
-        return _Part(base, HIGH if index else LOW)
-    return None
 
 
 def _is_part(node: Node, found: _Rotation) -> bool:

@@ -21,7 +21,8 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor, pairs_in: int, pairs_out: int)
             return torch.stack((one, other), dim=-1).flatten(-2)
         return torch.cat((one, other), dim=-1)
 
-    turned = joined(a, b) * cos.unsqueeze(1) + joined(-b, a) * sin.unsqueeze(1)
+    cos, sin = (each.repeat(len(x) // len(each), 1, 1).unsqueeze(1) for each in (cos, sin))
+    turned = joined(a, b) * cos + joined(-b, a) * sin
     return torch.cat((turned.to(x.dtype), x[..., count:]), dim=-1)
 
 
