@@ -32,11 +32,13 @@ from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.jax.rewriting import Rule
+from custom_dispatch.frontends.jax.verifying import arrays_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.match.pattern import as_list, warn_of_nothing
 from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
+from custom_dispatch.verifying import check_results, check_verify, on_the_cpu, plain
 
 if TYPE_CHECKING:
     from custom_dispatch.compiled import CompiledModule
@@ -55,6 +57,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     replace: Any = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
+    verify: bool | float = False,
     flags: Sequence[str] = (),
     store: bool = True,
     **options: Unpack[BuildOptions],
@@ -84,11 +87,16 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     inline_bytes
         Arrays of at most this many bytes become constants of the module instead; None for all of
         them.
+    verify
+        Whether to run the module on the CPU with these arguments, which are arrays then, and to
+        compare it with the function in JAX; or the largest relative error, 1e-3.
     flags, store, **options
         As for `cd.compile`.
 
     Raises
     ------
+    VerificationError
+        The module computes something else than the function.
     ModelError
         JAX cannot export the function, or IREE cannot compile it.
     LinkError
@@ -99,15 +107,11 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     """
     check_name(name, "function")
     given = check_callees(kernels)
-    items = as_list(replace)
+    tolerance = check_verify(verify)
+    arrays = [] if tolerance is None else arrays_of(arguments)
+    items = [Pattern(x) if isinstance(x, Kernel | Choice) else x for x in as_list(replace)]
     rules = [item for item in items if isinstance(item, Rule)]
-    patterns = patterns_of(
-        [
-            Pattern(item) if isinstance(item, Kernel | Choice) else item
-            for item in items
-            if not isinstance(item, Rule)
-        ]
-    )
+    patterns = patterns_of([item for item in items if not isinstance(item, Rule)])
     say("exporting the function with JAX")
     exported = export_function(
         function,
@@ -118,13 +122,23 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
         rules,
     )
     found = Names([*given, *exported.kernels]).items
-    compiled = compile_module(
-        exported.module, found, targets, replace=patterns, flags=flags, store=store, **options
-    )
+
+    def compiled_for(targets: Sequence[str | Target] | None, **options: Any) -> CompiledModule:
+        made = compile_module(
+            exported.module, found, targets, replace=patterns, flags=flags, store=store, **options
+        )
+        return dataclasses.replace(made, parameters=exported.parameters)
+
+    compiled = compiled_for(targets, **options)
+    if tolerance is not None:
+        program = on_the_cpu(compiled, lambda: compiled_for(["cpu:host"]))
+        pair = program.function(name)(*arrays), function(*arguments)
+        results, wanted = ([*map(plain, arrays_of([each]))] for each in pair)
+        check_results(results, wanted, tolerance, "JAX")
     replaced = compiled.replaced
     if rules:
         first = exported.replaced
         replaced = first if replaced is None else first.and_those(replaced)
         if not replaced:
             warn_of_nothing(replaced)
-    return dataclasses.replace(compiled, parameters=exported.parameters, replaced=replaced)
+    return dataclasses.replace(compiled, replaced=replaced)

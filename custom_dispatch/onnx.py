@@ -35,14 +35,14 @@ from custom_dispatch.frontends.onnx.importer import (
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
-from custom_dispatch.frontends.onnx.verifying import evaluate, plain
+from custom_dispatch.frontends.onnx.verifying import evaluate
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
 from custom_dispatch.toolchain.plan import check_callees
-from custom_dispatch.verifying import check_results, check_verify, on_the_cpu
+from custom_dispatch.verifying import check_results, check_verify, on_the_cpu, plain
 
 if TYPE_CHECKING:
     import onnx

@@ -14,6 +14,7 @@ import numpy
 
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeclarationError, VerificationError
+from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.phases import say
 from custom_dispatch.runtime.program import Program, load
@@ -53,6 +54,14 @@ class Tensor:
     """"f32", "bf16", "i64", ..., for the tolerance."""
     values: numpy.ndarray[Any, Any]
     """In f64, where they are floats."""
+
+
+def plain(value: Any) -> Tensor:
+    """An array, or what gives itself as one, for comparing."""
+    array = numpy.asarray(value)
+    dtype = of_numpy(array.dtype)
+    wide = array.astype(numpy.float64) if dtype is not None and dtype.is_float else array
+    return Tensor(dtype.name if dtype else str(array.dtype), wide)
 
 
 def difference(found: Tensor, wanted: Tensor, tolerance: float) -> str:

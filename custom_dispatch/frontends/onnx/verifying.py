@@ -13,18 +13,9 @@ from custom_dispatch.frontends.onnx.importer import Nodes
 from custom_dispatch.frontends.onnx.model import Graph
 from custom_dispatch.frontends.onnx.node import numpy_type
 from custom_dispatch.frontends.onnx.operator import evaluated
-from custom_dispatch.kernel.dtypes import of_numpy
-from custom_dispatch.verifying import Tensor
+from custom_dispatch.verifying import Tensor, plain
 
 _OPEN_SIZE = 3
-
-
-def plain(value: Any) -> Tensor:
-    """An array, or what gives itself as one, for comparing."""
-    array = numpy.asarray(value)
-    dtype = of_numpy(array.dtype)
-    wide = array.astype(numpy.float64) if dtype is not None and dtype.is_float else array
-    return Tensor(dtype.name if dtype else str(array.dtype), wide)
 
 
 def _random_inputs(graph: Graph) -> dict[str, numpy.ndarray[Any, Any]]:
