@@ -30,7 +30,7 @@ from cuda_kernels.patterns.torch_attention import (
     cached_attentions,
 )
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
-from cuda_kernels.patterns.torch_moe import grouped_products
+from cuda_kernels.patterns.torch_moe import grouped_products, sorts
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -277,6 +277,7 @@ _EVERYTHING = (
     "rotary_any",
     "linear",
     "grouped",
+    "sort",
     "matmul",
     "convolution",
     "group_norm",
@@ -329,6 +330,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul", _matmul, _bmm),
     ),
     "grouped": grouped_products,
+    "sort": sorts,
     "convolution": every_convolution,
     "group_norm": every_group_norm,
     "everything": lambda: _named(*_EVERYTHING),

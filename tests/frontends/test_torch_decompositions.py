@@ -94,7 +94,9 @@ def test_no_group_sees_anothers_nan() -> None:
 
 
 def test_scatters_along_the_last_axis_and_topk_in_any_order() -> None:
-    """IREE 3.13 crashes at an axis that is counted from the back, and knows no unsorted `topk`."""
+    """IREE 3.13 crashes at an axis that is counted from the back, and knows no unsorted `topk`, nor
+    a stable sort.
+    """
     torch.manual_seed(3)
     x, index = torch.randn(5, 8), torch.randint(0, 8, (5, 1))
     check(
@@ -103,11 +105,27 @@ def test_scatters_along_the_last_axis_and_topk_in_any_order() -> None:
             lambda x, index: torch.scatter(x, -1, index, torch.ones_like(x)),
             lambda x, index: (x * 1).scatter_(-1, index, torch.ones_like(x)),
             lambda x, index: torch.scatter_add(x, -1, index, torch.ones_like(x)),
+            lambda x, index: torch.scatter(x, 0, index.clamp(max=4), 7.0),
             lambda x, index: torch.topk(x, 3, sorted=False)[0].sum(-1),
+            lambda x, index: torch.topk(x, 2, dim=0, largest=False)[1],
+            lambda x, index: torch.argsort(x.round(), descending=True, stable=True),
         ],
         x,
         index,
     )
+
+
+def test_a_router_that_scatters_into_one_group() -> None:
+    """As in GLM-4.5, of whose experts IREE's own scatter gave those that come first."""
+
+    def router(x: torch.Tensor) -> torch.Tensor:
+        scores = x.view(-1, 1, 4).topk(2, dim=-1)[0].sum(-1)
+        group = torch.topk(scores, 1, sorted=False)[1]
+        mask = torch.zeros_like(scores).scatter_(1, group, 1).expand(-1, 4)
+        return torch.topk(x.masked_fill(~mask.bool(), float("-inf")), 2)[1]
+
+    torch.manual_seed(4)
+    check([router, torch.sum], torch.rand(51, 4))
 
 
 def test_what_is_converted_beside_them_keeps_its_sizes() -> None:

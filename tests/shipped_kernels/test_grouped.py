@@ -132,7 +132,15 @@ def test_where_a_model_gets_them() -> None:
     assert sorted(item.kernel for item in report) == ["grouped_linear_bf16", "grouped_matmul_bf16"]
 
 
-@pytest.mark.parametrize("patterns", [[], torch_patterns.grouped], ids=["alone", "kernels"])
+def test_experts_are_chosen_by_sorts() -> None:
+    model, x = Experts().eval().bfloat16(), torch.randn(9, 32).bfloat16()
+    report = replaced_in_torch(model, (x,), torch_patterns.sort)
+    assert sorted(item.kernel for item in report) == ["sort_f32", "sort_i64"]
+
+
+@pytest.mark.parametrize(
+    "patterns", [[], (*torch_patterns.grouped, *torch_patterns.sort)], ids=["alone", "kernels"]
+)
 @pytest.mark.parametrize(
     "tokens", [2, pytest.param(17, marks=pytest.mark.thorough)], ids=["few", "many"]
 )

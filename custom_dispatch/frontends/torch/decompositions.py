@@ -100,14 +100,8 @@ def grouped_mm() -> Any:
 
 
 def in_known_words(node: torch.fx.Node) -> None:
-    """Say what IREE does not take, or gets wrong, otherwise, and products of groups as patterns do.
-
-    `topk` is sorted, which it may be, and the axis of `scatter` is counted from the front.
-    """
-    if node.target == aten.topk.default:
-        named = {name: value for name, value in node.kwargs.items() if name != "sorted"}
-        node.args, node.kwargs = node.args[:4], named
-    elif node.target.name().startswith("aten::scatter"):
+    """Call products of groups as patterns do, and count the axis of `scatter` from the front."""
+    if node.target.name().startswith("aten::scatter"):
         node.args = (node.args[0], arguments_of(node)["dim"], *node.args[2:])
     elif node.target.name() == _FALLBACK:
         node.target = grouped_mm()
@@ -118,10 +112,28 @@ def in_known_words(node: torch.fx.Node) -> None:
             node.target, node.args, node.kwargs = grouped_mm(), tuple(given), {}
 
 
+def _scatter_value(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+    """All positions at once, of an axis of which the index has the other ones whole."""
+    axes = [axis for axis in range(x.dim()) if axis != dim]
+    if any(x.shape[axis] != index.shape[axis] for axis in axes):
+        return torch.scatter(x, dim, index, torch.full_like(index, value, dtype=x.dtype))
+    places = torch.arange(x.shape[dim], device=x.device)
+    is_there = (index.transpose(dim, -1).unsqueeze(-1) == places).any(-2).transpose(dim, -1)
+    return torch.where(is_there, value, x)
+
+
+def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, *_: Any) -> Any:
+    return tuple(each.narrow(dim, 0, k).contiguous() for each in torch.sort(x, dim, largest))
+
+
 def own() -> dict[Any, Any]:
     """By operator, what it computes."""
     return {
         aten.histc.default: _histc,
+        aten.scatter.value: _scatter_value,
+        # As IREE's sort is, and the kernel.
+        aten.sort.stable: lambda x, dim=-1, descending=False, **_: torch.sort(x, dim, descending),
+        aten.topk.default: _topk,  # IREE knows no unsorted one
         aten._grouped_mm.default: _grouped_mm,
         grouped_mm(): _grouped_mm,
     }

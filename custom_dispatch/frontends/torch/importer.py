@@ -32,7 +32,7 @@ from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.corrections.torch_operators import WITH_TENSORS
 from custom_dispatch.link.model import end_searches
-from custom_dispatch.link.operations import operations_of
+from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.positions import Held
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
@@ -51,13 +51,10 @@ _OTHER_NAMES = {
 }
 _KINDS = {"Tensor": ("Tensor",), "Scalar": ("Scalar", "Tensor_Scalar")}
 
-
-_WRONG = {
-    "torch.aten.grid_sampler": torch.ops.aten.grid_sampler.default,
-    "torch.aten.log_sigmoid": torch.ops.aten.log_sigmoid.default,
-    "torch.aten.log_sigmoid_forward": torch.ops.aten.log_sigmoid_forward.default,
-    "torch.aten.threshold": torch.ops.aten.threshold.default,
-}
+_WRONG = [
+    *("torch.aten.grid_sampler", "torch.aten.log_sigmoid", "torch.aten.log_sigmoid_forward"),
+    *("torch.aten.scatter.value", "torch.aten.threshold", "torch.aten.topk"),
+]
 """Operators that IREE converts into what is not the same, by their names in the torch dialect."""
 Rewrites = Callable[[torch.export.ExportedProgram], None]
 _MOST_ROUNDS = 4
@@ -321,9 +318,7 @@ def _decompositions(module: ir.Module, *, whole: bool) -> dict[Any, Any]:
     """Decompositions of PyTorch's operators that the torch dialect lacks or IREE gets wrong."""
     operators: list[Any] = []
     with module.context:
-        operators += {_WRONG[op.name] for op in operations_of(module, *_WRONG)}
-        for op in operations_of(module, "torch.operator"):
-            name = str(ir.StringAttr(op.attributes["name"]).value)
+        for name in set(map(kind_of, operations_of(module, "torch.operator", *_WRONG))):
             parts = name.split(".")
             if name == f"torch.{GROUPED}" and not whole:
                 operators.append(grouped_mm())
