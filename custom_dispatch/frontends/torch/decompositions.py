@@ -64,9 +64,8 @@ def _grouped_mm(
     elif a.dim() == b.dim():
         groups = torch.arange(offs.shape[0], device=offs.device)
         is_in = _groups(offs, a.shape[1]) == groups.unsqueeze(1)
-        found = torch.bmm(
-            torch.where(is_in.unsqueeze(1), a, 0), torch.where(is_in.unsqueeze(2), b, 0)
-        )
+        left, right = torch.where(is_in.unsqueeze(1), a, 0), torch.where(is_in.unsqueeze(2), b, 0)
+        found = torch.bmm(left, right)
     elif a.dim() > b.dim():
         found = _grouped_mm(b.transpose(0, 1), a.transpose(1, 2), offs).transpose(0, 1)
     else:

@@ -37,16 +37,11 @@ from custom_dispatch.match.positions import Held
 from custom_dispatch.parameters import Parameters
 from custom_dispatch.phases import say
 
+_SHIFTS = {"lshift": "left_shift", "rshift": "right_shift"}
 # What `a & b` and `a &= b` are in PyTorch, and IREE's conversion knows by another name alone.
 _OTHER_NAMES = {
-    f"aten::__{letter}{name}__": f"bitwise_{other}{'_' if letter else ''}"
-    for name, other in {
-        "and": "and",
-        "or": "or",
-        "xor": "xor",
-        "lshift": "left_shift",
-        "rshift": "right_shift",
-    }.items()
+    f"aten::__{letter}{name}__": f"bitwise_{_SHIFTS.get(name, name)}{'_' if letter else ''}"
+    for name in ("and", "or", "xor", *_SHIFTS)
     for letter in ("", "i")
 }
 _KINDS = {"Tensor": ("Tensor",), "Scalar": ("Scalar", "Tensor_Scalar")}
