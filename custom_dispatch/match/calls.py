@@ -126,6 +126,13 @@ def _made(match: Match, item: Buffer, current: Values) -> ir.Value:
     values = [current(value) for value in given if isinstance(value, ir.Value)]
     if kernel is None or len(values) < len(given):
         return torch_types.constant(None)
+    name = ir.StringAttr.get(f"torch.{NAMESPACE}.{kernel.name}")
+    for use in values[0].uses:  # an earlier place has it, of the same operands
+        op = use.owner.operation
+        is_there = op.block == ir.InsertionPoint.current.block and list(op.operands) == values
+        if is_there and "name" in op.attributes and op.attributes["name"] == name:
+            found: ir.Value = op.results[0]
+            return found
     sizes = ",".join("?" * item.rank)
     kind = ir.Type.parse(f"!torch.vtensor<[{sizes}],s{item.dtype.mlir}>")
     return _operator(kernel.name, [kind], values)[0]
