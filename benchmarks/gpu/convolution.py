@@ -9,8 +9,8 @@ PyTorch
 The objects are those that modules hold, launched through the CUDA driver and timed with events, as
 PyTorch's operators are, without the time of launching. PyTorch runs in benchmark mode, in which
 cuDNN tries its algorithms and keeps the fastest, on tensors as they are and on channels-last ones,
-whose layout the kernels here do not have. The sizes are those of ResNet-50, ConvNeXt, U-Net,
-Whisper and ViT.
+whose layout the kernels here do not have. IREE is its own code for the same convolution in f16, by
+CUPTI, with warm caches. The sizes are those of ResNet-50, ConvNeXt, U-Net, Whisper and ViT.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from benchmarks.gpu.attention import TARGETS, in_turns
 from benchmarks.lib import gpu_command, gpu_objects
+from benchmarks.lib.gpu_profile import generated_share
 from benchmarks.lib.gpu_timing import launched, with_events
 from cuda_kernels.convolution import convolution as convolutions
 from custom_dispatch.kernel.target import Target
@@ -267,6 +269,35 @@ def _channels_last(case: Case, given: Inputs) -> Callable[[], torch.Tensor]:
     return plain(case, Inputs(*turned, given.per_filter, None))
 
 
+class Alone(torch.nn.Module):  # type: ignore[misc]
+    """A convolution as a model, for IREE."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self._case = case
+
+    def forward(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        case = self._case
+        function = functional.conv1d if len(case.size) == 1 else functional.conv2d
+        return function(x, weight, None, case.stride, case.padding, case.dilation, case.groups)
+
+
+def build_alone(directory: Path) -> None:
+    """Compile the cases in f16 by IREE without kernels."""
+    for number, case in enumerate(TIMED):
+        x = torch.zeros(case.images, case.channels, *case.size, dtype=torch.float16)
+        weight = torch.zeros(case.filters, case.channels // case.groups, *case.taps).half()
+        module = cd.torch.compile(Alone(case), (x, weight), [TARGETS[1]], replace=())
+        module.save(directory / f"{number}.vmfb")
+
+
+def _by_iree(file: Path, given: Inputs) -> float:
+    """The GPU time of IREE's own code, in us."""
+    program = cd.load(file, "cuda")
+    held = [program.to_device(each) for each in (given.x, given.weight)]
+    return float(generated_share(partial(program.main, *held))["us on the GPU"])
+
+
 def run(directory: Path) -> list[Row]:
     """Time the cases."""
     torch.backends.cudnn.benchmark = True
@@ -288,6 +319,8 @@ def run(directory: Path) -> list[Row]:
         functions["PyTorch"] = with_events(plain(case, given))
         functions["PyTorch, channels last"] = with_events(_channels_last(case, given))
         found = in_turns(functions)
+        if kind == "f16":
+            found["IREE"] = _by_iree(directory / f"{TIMED.index(case)}.vmfb", given)
         out = exact(case, given, 0)
         flops = 2 * out.numel() * given.weight[0].numel()
         best = found["PyTorch"]
@@ -310,6 +343,7 @@ def main() -> int:
     if options.what == "build":
         built = [cd.build(list(kernels()), [TARGET], image="cubin")]
         gpu_objects.write(options.directory, built)
+        build_alone(options.directory)
         return 0
     if options.what == "check":
         return check(options.directory)

@@ -25,6 +25,7 @@ __device__ __forceinline__ void load_pairs(
   const T* const first = are_pairs ? from + 2 * at : from + at;
   const T* const second = are_pairs ? first + Size : first + half;
   if (!whole) {
+#pragma unroll
     for (int i = 0; i < Size; ++i) {
       if (i >= count) continue;
       a[i] = static_cast<float>(are_pairs ? first[2 * i] : first[i]);
@@ -57,6 +58,7 @@ __device__ __forceinline__ void store_pairs(T* __restrict__ to,
   T* const first = are_pairs ? to + 2 * at : to + at;
   T* const second = are_pairs ? first + Size : first + half;
   if (!whole) {
+#pragma unroll
     for (int i = 0; i < Size; ++i) {
       if (i >= count) continue;
       (are_pairs ? first[2 * i] : first[i]) = static_cast<T>(a[i]);
@@ -66,10 +68,10 @@ __device__ __forceinline__ void store_pairs(T* __restrict__ to,
   }
   float both[2 * Size];
 #pragma unroll
-  for (int i = 0; i < Size; ++i) {
-    const int of_a = are_pairs ? 2 * i : i, of_b = are_pairs ? 2 * i + 1 : Size + i;
-    both[of_a] = a[i];
-    both[of_b] = b[i];
+  for (int i = 0; i < 2 * Size; ++i) {
+    const float alternating = i % 2 ? b[i / 2] : a[i / 2];
+    const float halves = i < Size ? a[i % Size] : b[i % Size];
+    both[i] = are_pairs ? alternating : halves;
   }
   store_pack(first, both);
   store_pack(second, both + Size);
