@@ -326,11 +326,12 @@ def extent_of(tensor: ir.Value, axis: int) -> Size:
 def _from(tensor: ir.Value, kind: ir.RankedTensorType, axis: int) -> Size | None:
     """An open size, from what the tensor is computed with; None where that does not say it."""
     op = owner_of(tensor)
-    if op is not None and op.name == "torch.aten.permute":  # rewritten places have some
-        dims = ir.OpResult(op.operands[1]).owner.operands
-        return extent_of(op.operands[0], int(size_of(dims[axis]).number))
     if kind != tensor.type:
-        return _bound(tensor, axis)
+        found = _bound(tensor, axis)
+        if found is None and op is not None and op.name == "torch.aten.permute":
+            dims = ir.OpResult(op.operands[1]).owner.operands  # of a place that was rewritten
+            found = extent_of(op.operands[0], int(size_of(dims[axis]).number))
+        return found
     if op is None:
         return None
     if op.name == "tensor.empty":

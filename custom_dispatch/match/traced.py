@@ -29,7 +29,6 @@ from custom_dispatch.match.text import Examples, Searched
 _VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
 """A scalar's values: every float holds them exactly; of bools there are no others."""
 _STEPS = {"f": 1.0, "i": 4}
-_CONVERSION = "torch.aten.to.dtype"
 
 
 def scalar_values(pattern: OfFunctions, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -162,28 +161,20 @@ def leading_count(example: Example, op: ir.Operation) -> int:
     return int(kind.rank) - output.least_rank if output.batched else 1
 
 
-_DEPTH = 3
-"""How far a glance goes."""
-
-
-def resembles(example: Example, op: ir.Operation) -> bool:
-    """Whether a place has the last operations of an example, whatever its ranks are: a glance.
+def resembles(example: Example, wanted: ir.Operation, op: ir.Operation, depth: int = 3) -> bool:
+    """Whether an operation and those before it are of the kinds of an example's: a glance.
 
     Parameters
     ----------
-    op
-        The last operation of the place.
+    wanted
+        The example's. Views, conversions and ranks do not matter.
+    depth
+        How far it goes.
     """
-    return _resembles(example, example.root, op, _DEPTH)
-
-
-def _resembles(example: Example, wanted: ir.Operation, op: ir.Operation, depth: int) -> bool:
-    if kind_of(wanted) != kind_of(op):
-        return False
     there = [] if depth == 0 else [owner for owner in map(_computed_by, op.operands) if owner]
-    return depth == 0 or all(
-        any(_resembles(example, up, owner, depth - 1) for owner in there)
-        for value in wanted.operands
+    return kind_of(wanted) == kind_of(op) and all(
+        any(resembles(example, up, owner, depth - 1) for owner in there)
+        for value in (wanted.operands if depth else ())
         if (up := _computed_by(value)) and up in example.computing
     )
 
@@ -191,7 +182,7 @@ def _resembles(example: Example, wanted: ir.Operation, op: ir.Operation, depth: 
 def _computed_by(value: ir.Value) -> ir.Operation | None:
     """What computes the floats of a tensor, before views and conversions of it."""
     op = owner_of(value)
-    while op is not None and op.operands and (kind_of(op) in VIEWS or kind_of(op) == _CONVERSION):
+    while op is not None and op.operands and kind_of(op) in {"torch.aten.to.dtype", *VIEWS}:
         op = owner_of(op.operands[0])
     return op
 

@@ -175,7 +175,8 @@ class _Examples(TracedExamples):
         del by_name  # what is computed there does not matter
         for variant, first in self._first.items():
             leading = leading_count(first, op)
-            if leading < 0 or ((variant, leading) not in self._traced and not resembles(first, op)):
+            is_new = leading >= 0 and (variant, leading) not in self._traced
+            if leading < 0 or (is_new and not resembles(first, first.root, op)):
                 continue
             example = self._or_none(variant, leading)
             if example is not None and kind_of(example.root) == kind_of(op):
