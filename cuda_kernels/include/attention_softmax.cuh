@@ -22,6 +22,7 @@ struct Scoring {
   const TileMask& mask;
   bool causal;
   float scale;
+  static constexpr float kLowest = -3e38f;
   int before = 0;  // keys that a causal query sees in addition to those up to its own index
 
   __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f); }
@@ -65,7 +66,9 @@ struct Scoring {
   __device__ __forceinline__ float adjusted(float score, int row, int key) const {
     score *= scale * kLog2E;
     if (!mask.adds() || key >= mask.keys) return score;
-    return score + mask.template value<T>(row, key) * kLog2E;
+    // The lowest finite number stays one: where a query's keys all have it, it sees their mean.
+    const float value = mask.template value<T>(row, key);
+    return score + (value == -INFINITY ? value : fmaxf(value * kLog2E, kLowest));
   }
 };
 

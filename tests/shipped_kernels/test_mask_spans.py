@@ -39,6 +39,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
         request.param,
         prefill("f16", 64, "bool", form=SMALL),
         prefill("f16", 64, "queries", form=SMALL),
+        prefill("bf16", 64, "queries", form=SMALL),
         decode("f16", 64, "bool", Decode(1)),
         declare("f32", SMALLEST, "bool"),
     )
@@ -102,6 +103,20 @@ def test_masks_of_numbers_that_hide_or_add(
         for added in (np.zeros(shown.shape), random.standard_normal(shown.shape)):
             mask = np.where(shown, added, -np.inf).astype(np.float16)[None, None]
             check(attentions, "masked_prefill_attention_f16_64", q, k, v, mask, scale=scale)
+
+
+def test_a_query_whose_keys_all_have_the_lowest_number_sees_their_mean(
+    attentions: Shipped, random: Random
+) -> None:
+    """As in PyTorch: models hide keys by that number, and the rows of padding have nothing else."""
+    q, k, v = operands(random, "bf16", (1, 2, 2, 70, 33))
+    lowest = np.float32(-3.3895314e38).astype(DTYPES["bf16"])
+    mask = np.where(np.arange(70)[:, None] % 2, lowest, np.float32(0)) * np.ones((1, 1, 70, 33))
+    mask = mask.astype(DTYPES["bf16"])
+    name = "masked_prefill_attention_bf16_64"
+    got, _ = attentions.both(name, q, k, v, mask, 0.125, 0, spans_of(mask))
+    mean = np.broadcast_to(v.astype(np.float32).mean(2, keepdims=True), (1, 2, 35, 64))
+    np.testing.assert_allclose(np.float32(got)[:, :, 1::2], mean, rtol=2e-2, atol=2e-3)
 
 
 def test_masks_of_each_sequence_and_head_or_of_all(attentions: Shipped, random: Random) -> None:
