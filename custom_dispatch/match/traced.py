@@ -164,12 +164,7 @@ def leading_count(example: Example, op: ir.Operation) -> int:
 def resembles(example: Example, wanted: ir.Operation, op: ir.Operation, depth: int = 3) -> bool:
     """Whether an operation and those before it are of the kinds of an example's: a glance.
 
-    Parameters
-    ----------
-    wanted
-        The example's. Views, conversions and ranks do not matter.
-    depth
-        How far it goes.
+    Views, conversions and ranks do not matter; `depth` says how far it goes.
     """
     there = [] if depth == 0 else [owner for owner in map(_computed_by, op.operands) if owner]
     return kind_of(wanted) == kind_of(op) and all(

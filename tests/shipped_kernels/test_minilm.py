@@ -43,6 +43,8 @@ NORM, GELU, ATTENTION = (
         attention.declare("f32", 32, "bool", tile_keys=32),
     )
 )
+OF_MASK = {"batch": 6, "mask_batches": 6, "mask_heads": 1, "queries": 14, "mask_rows": 14}
+"""To trace with a mask for each sequence and query."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def test_from_pytorch(sentences: Sentences) -> None:
                 q, k, v, mask, scale=scale
             ),
             fixed={"causal": False},
-            sizes={"heads": 6, "kv_heads": 6},
+            sizes={"heads": 6, "kv_heads": 6, **OF_MASK},
         ),
     ]
     sentences.check(

@@ -51,6 +51,7 @@ def arrays_of(pattern: cd.onnx.Pattern, example: Computed) -> dict[str, numpy.nd
     """Random arrays for the operands that an example has."""
     found = {}
     known = {"dim": 24, "value_dim": 24} | SIZES
+    known |= {"mask_batches": known["batch"], "mask_heads": 1, "mask_rows": known["queries"]}
     if pattern.axes:  # written out, a product is of as many heads
         known["kv_heads"] = known["heads"]
     if pattern.kernel.name.startswith("rotary"):  # they are for one size of heads
@@ -280,6 +281,7 @@ def test_they_are_found_where_exporters_write_them_out(opset: int) -> None:
         ("", {}, "attention_f32_32", {"scale": 32**-0.5, "causal": False}),
         ("", {"is_causal": 1, "scale": 0.5}, "attention_f32_32", {"scale": 0.5, "causal": True}),
         ("row", {}, "attention_f32_32", {"scale": 32**-0.5, "causal": False}),
+        ("row", {"is_causal": 1}, "masked_attention_f32_32", {"causal": True}),
         ("f32", {"scale": 2.0}, "masked_attention_f32_32", {"scale": 2.0, "causal": False}),
         ("bool", {"is_causal": 1}, "bool_masked_attention_f32_32", {"causal": True}),
     ],
@@ -296,7 +298,6 @@ def test_attention_is_found_with_each_mask(
     "model",
     [
         attended(softcap=30.0),
-        attended("row", is_causal=1),
         attended("bool", qk_matmul_output_mode=1),
         of_rows([node("Softmax", "x", "y", axis=1)], LATEST),
         of_rows([node("LayerNormalization", "x z", "y", axis=1)], LATEST),

@@ -179,7 +179,15 @@ def test_a_mask_of_bools_gives_pytorchs_numbers() -> None:
             q, k, v, mask, enable_gqa=True
         ),
         fixed={"causal": False, "scale": SIZE**-0.5},
-        sizes={"heads": 4, "kv_heads": 2},
+        sizes={
+            "heads": 4,
+            "kv_heads": 2,
+            "batch": 6,
+            "mask_batches": 6,
+            "mask_heads": 1,
+            "queries": 14,
+            "mask_rows": 14,
+        },
     )
     module = cd.torch.compile(Attention().eval(), arguments, ["cpu"], replace=[pattern])
     found = torch.from_dlpack(cd.load(module, "cpu").main(*arguments))

@@ -119,8 +119,8 @@ _VIEWS = {*VIEWS, *CONVERSIONS, aten.square.default, aten.pow.Tensor_Scalar}
 def glanced(patterns: Sequence[Any], imported: Imported, model: Searched) -> list[Any]:
     """The patterns that a model may have, each with those functions of it that it may have.
 
-    Functions that it has most of can only be told of as near misses, which is done for kernels of
-    which it has none whole. What is wrong with required patterns is to be said: they stay whole.
+    Functions that it has most of can only be near misses: they are kept where no function of the
+    same kernel and operations is there whole. Required patterns stay whole, to say what is wrong.
     """
     forms = forms_of(dict.fromkeys(node for node, _ in imported.values))
     traced = [each for each in patterns if isinstance(each, Pattern)]
@@ -135,7 +135,7 @@ def glanced(patterns: Sequence[Any], imported: Imported, model: Searched) -> lis
         pattern: [each for each in variants(pattern) if _share(forms, pattern, *each) == 1]
         for pattern in optional
     }
-    kernels = {pattern.item.name for pattern, every in whole.items() if every}
+    told = {_told(pattern, *each) for pattern, every in whole.items() for each in every}
     tensors = frozenset(form[:2] for form in forms)
     found = []
     for pattern in patterns:
@@ -144,15 +144,18 @@ def glanced(patterns: Sequence[Any], imported: Imported, model: Searched) -> lis
             continue
         looked_at = whole.get(pattern)
         if not looked_at and not pattern.required:
-            if pattern not in whole or pattern.item.name in kernels:
-                continue
-            every = variants(pattern)
-            looked_at = [each for each in every if _share(tensors, pattern, *each) >= NEAR]
+            every = variants(pattern) if pattern in whole else ()
+            new = [each for each in every if _told(pattern, *each) not in told]
+            looked_at = [each for each in new if _share(tensors, pattern, *each) >= NEAR]
         if looked_at or pattern.required:
             one = copy.copy(pattern)
             one._keep(looked_at=looked_at)
             found.append(one)
     return found
+
+
+def _told(pattern: Pattern, *variant: Any) -> tuple[str, frozenset[str]]:
+    return pattern.item.name, frozenset(form[0] for form in operations_of(pattern, *variant) or ())
 
 
 def _share(
