@@ -37,14 +37,14 @@ MASKS = {SMALLEST: "bool", ODD_PARTS: "keys", MLA: "keys", LARGEST: "queries"}
 # Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many.
 SIZES = ((1, 1, 1, 1, 1), (2, 4, 2, 35, 50), (1, 2, 1, 32, 32), (1, 2, 2, 33, 7), (1, 1, 1, 5, 90))
 FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 70), (2, 4, 2, 7, 65))
-FORMS = ["gpu", "cpu"]
+FORMS = [pytest.param("gpu", marks=pytest.mark.thorough), "cpu"]
 
 
 def compiled(form: str, *kernels: cd.Kernel) -> Shipped:
     return Shipped([item.own if form == "gpu" else item for item in kernels])
 
 
-@pytest.fixture(scope="module", params=FORMS)
+@pytest.fixture(scope="module", params=["gpu", "cpu"])
 def many(request: pytest.FixtureRequest) -> Shipped:
     kernels = [prefill("f16", head, mask, form=SMALL) for head, mask in MASKS.items()]
     return compiled(request.param, *kernels)

@@ -79,7 +79,7 @@ def test_attention_of_any_head_is_found_and_right(dtype: torch.dtype, name: str)
         torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("is_open", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_masks_and_repeated_keys_are_found(is_open: bool) -> None:
     given = (
         torch.randn(2, 4, 9, 80).half(),

@@ -23,6 +23,7 @@ HOPPER = "cuda:sm_90a"
 MOST_SHARED_BYTES = 227 * 1024
 
 
+@pytest.mark.thorough
 def test_no_product_spills() -> None:
     """With every role of a warp within its registers."""
     pingpong = next(k for k in gemm.linear_bf16_f32.kernels if "pingpong_t128x176" in k.name)

@@ -139,7 +139,12 @@ def test_experts_are_chosen_by_sorts() -> None:
 
 
 @pytest.mark.parametrize(
-    "patterns", [[], (*torch_patterns.grouped, *torch_patterns.sort)], ids=["alone", "kernels"]
+    "patterns",
+    [
+        pytest.param([], marks=pytest.mark.thorough),
+        (*torch_patterns.grouped, *torch_patterns.sort),
+    ],
+    ids=["alone", "kernels"],
 )
 @pytest.mark.parametrize(
     "tokens", [2, pytest.param(17, marks=pytest.mark.thorough)], ids=["few", "many"]

@@ -253,7 +253,9 @@ def test_causal_masks_are_found_by_their_values_and_are_no_masks_then(
     assert found_in(monkeypatch, cases) == {"attention_f32_32": len(cases)}
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
+)
 def test_masks_give_what_jax_does_where_nothing_is_seen(
     monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:

@@ -53,6 +53,7 @@ def test_flat_attention_is_the_code_of_the_others() -> None:
     assert code_of(flat) <= code_of(choices)
 
 
+@pytest.mark.thorough
 def test_no_product_spills() -> None:
     """The largest of each layout, and one of few rows."""
     from cuda_kernels import gemm, moe
