@@ -146,6 +146,8 @@ def _turned(node: Node) -> tuple[Node, bool] | None:
 
 
 def _is_usual(x: Node, turned: Node, cos: Node, sin: Node) -> bool:
+    if not is_call(turned, aten.cat.default):  # a conversion of it, as in OLMo 2
+        return False
     if not all(is_call(each, aten.slice.Tensor) for each in turned.args[0][1:]):
         return False
     tables = all(

@@ -1,0 +1,200 @@
+"""Whole models of transformers, called as their documentation does: the places that kernels take.
+
+Two layers with heads of real sizes. The counts are those of the architectures, by hand: attentions,
+norms, rotary embeddings, products and convolutions. What no kernel takes is listed beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from cuda_kernels.patterns.torch import everything
+from custom_dispatch.replaced import Replaced
+from tests.places import replaced_in_torch
+
+SIZES = {
+    "hidden_size": 256,
+    "intermediate_size": 512,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "vocab_size": 512,
+    "max_position_embeddings": 128,
+}
+GROUPED = {**SIZES, "num_key_value_heads": 2}
+IMAGES = {
+    **{name: SIZES[name] for name in list(SIZES)[:4]},
+    "image_size": 32,
+    "patch_size": 8,
+}
+PRODUCTS = ("linear", "matmul", "mm", "bmm", "addmm")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model, and what is found in it."""
+
+    name: str
+    """Its class; its configuration's follows from it."""
+    sizes: dict[str, Any]
+    attentions: int
+    norms: int
+    rotaries: int
+    products: int
+    convolutions: int = 0
+    stays: tuple[str, ...] = ()
+    """What stays with IREE: as the report says it, without types."""
+    given: str = "tokens"
+    encoder: bool = False
+    """Whether the model's encoder is called alone."""
+    config: str = field(default="")
+
+    def build(self, dtype: torch.dtype) -> torch.nn.Module:
+        """The model, with random weights."""
+        family = self.config or self.name.replace("ForCausalLM", "").replace("Model", "")
+        config = getattr(transformers, f"{family.replace('LMHead', '')}Config")(**self.sizes)
+        torch.manual_seed(0)
+        found = getattr(transformers, self.name)(config)
+        return (found.encoder if self.encoder else found).to(dtype).eval()
+
+
+class Called(torch.nn.Module):  # type: ignore[misc]
+    """A model that gives its first result, without a cache."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, given: torch.Tensor, mask: torch.Tensor | None = None) -> Any:
+        masked = {} if mask is None else {"attention_mask": mask}
+        return self.model(given, **masked)[0]
+
+
+MODELS = (
+    Model("LlamaForCausalLM", GROUPED, 2, 5, 4, 15),
+    Model("MistralForCausalLM", {**GROUPED, "sliding_window": 8}, 2, 5, 4, 15),
+    Model("Qwen2ForCausalLM", GROUPED, 2, 5, 4, 15),
+    Model("Qwen3ForCausalLM", {**GROUPED, "head_dim": 128}, 2, 9, 4, 15),
+    Model("Phi3ForCausalLM", {**GROUPED, "pad_token_id": 0}, 2, 5, 4, 9),
+    Model("PhiForCausalLM", SIZES, 2, 3, 4, 13),
+    Model("GemmaForCausalLM", {**GROUPED, "head_dim": 256}, 2, 5, 4, 15),
+    # With a soft cap, attention is two products and a softmax.
+    Model("Gemma2ForCausalLM", {**GROUPED, "head_dim": 64}, 0, 9, 4, 19),
+    Model("Gemma3ForCausalLM", {**GROUPED, "head_dim": 64}, 2, 13, 4, 15, config="Gemma3Text"),
+    Model("Olmo2ForCausalLM", GROUPED, 2, 9, 4, 15),
+    Model("StableLmForCausalLM", GROUPED, 2, 5, 4, 15),
+    Model("GPTNeoXForCausalLM", SIZES, 2, 5, 4, 9),
+    Model("GPT2LMHeadModel", {"n_embd": 256, "n_layer": 2, "n_head": 4}, 2, 5, 0, 9),
+    Model("BloomForCausalLM", {"hidden_size": 256, "n_layer": 2, "n_head": 4}, 2, 6, 0, 9),
+    Model("FalconForCausalLM", {name: SIZES[name] for name in list(SIZES)[:4]}, 2, 3, 4, 9),
+    Model("MixtralForCausalLM", {**GROUPED, "num_local_experts": 4}, 2, 5, 4, 15),
+    Model("BertModel", SIZES, 2, 5, 0, 12),
+    Model("ModernBertModel", {**SIZES, "pad_token_id": 0}, 2, 5, 4, 8),
+    Model(
+        "T5EncoderModel",
+        {"d_model": 256, "d_kv": 64, "num_layers": 2, "num_heads": 4},
+        2,
+        5,
+        0,
+        12,
+        config="T5",
+    ),
+    Model("ViTModel", IMAGES, 2, 5, 0, 12, 1, given="images"),
+    Model("CLIPVisionModel", IMAGES, 2, 5, 0, 12, 1, given="images"),
+    Model(
+        "WhisperModel",
+        {
+            "d_model": 256,
+            "encoder_layers": 2,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+            "num_mel_bins": 16,
+            "max_source_positions": 32,
+        },
+        2,
+        5,
+        0,
+        12,
+        2,
+        given="sound",
+        encoder=True,
+    ),
+    Model(
+        "ResNetModel",
+        {"embedding_size": 16, "hidden_sizes": [32, 64], "depths": [1, 1]},
+        0,
+        0,
+        0,
+        0,
+        9,
+        given="images",
+    ),
+    Model(
+        "ConvNextModel",
+        {"hidden_sizes": [32, 64], "depths": [1, 1], "num_stages": 2},
+        0,
+        4,
+        0,
+        4,
+        4,
+        given="images",
+    ),
+)
+
+
+def given_to(model: Model, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    """Two texts, of which the second is padded; images or sound."""
+    if model.given == "tokens":
+        mask = torch.ones(2, 16, dtype=torch.int64)
+        mask[1, 12:] = 0
+        return torch.randint(3, 500, (2, 16)), mask
+    sizes = (2, 3, 32, 32) if model.given == "images" else (2, 16, 64)
+    return (torch.randn(sizes, dtype=dtype),)
+
+
+def counted(report: Replaced) -> tuple[int, ...]:
+    """The attentions, norms, rotary embeddings, products and convolutions that kernels took."""
+    names = [item.kernel for item in report]
+    said = [op for item in report for op in item.operations]
+    return (
+        sum("attention" in name for name in names),
+        sum("norm" in name for name in names),
+        sum("rotary" in name for name in names),
+        sum(op.removeprefix("torch.aten.") in PRODUCTS for op in said)
+        + sum(name.startswith("grouped") for name in names),
+        sum("convolution" in name for name in names),
+    )
+
+
+QUICK = ("Llama", "Olmo2", "Gemma2", "Mixtral", "ModernBert", "T5Encoder", "ResNet", "Whisper")
+"""What CI runs, in bf16: one of each kind. `--thorough` runs all, in f32, too."""
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype"),
+    [
+        pytest.param(
+            model,
+            dtype,
+            id=f"{model.name}-{str(dtype).removeprefix('torch.')}",
+            marks=[]
+            if dtype == torch.bfloat16 and model.name.startswith(QUICK)
+            else [pytest.mark.thorough],
+        )
+        for model in MODELS
+        for dtype in (torch.bfloat16, torch.float32)
+    ],
+)
+def test_every_place_is_found(model: Model, dtype: torch.dtype) -> None:
+    report = replaced_in_torch(
+        Called(model.build(dtype)).eval(), given_to(model, dtype), [everything]
+    )
+    wanted = (model.attentions, model.norms, model.rotaries, model.products, model.convolutions)
+    assert counted(report) == wanted
+    assert (
+        tuple(f"{each.count} of {each.of} {each.kind}" for each in report.remaining) == model.stays
+    )
