@@ -11,7 +11,8 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.convolution.activations import activated
+from cuda_kernels.convolution.activations import ACTIVATIONS
+from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.lazily import TYPES, lazily
@@ -168,7 +169,7 @@ def _reference(axes: int) -> Callable[..., Array]:
                 result = result * of(scale, 1.0) + of(shift, 0.0)
             if residual is not None and residual.size:
                 result += residual.astype(numpy.float64)
-            typed: Array = activated(activation, result, slope).astype(x.dtype)
+            typed: Array = activated(ACTIVATIONS[activation], result, slope).astype(x.dtype)
         return typed
 
     return convolution

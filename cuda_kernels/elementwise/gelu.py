@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from math import erf, pi, sqrt
 from typing import Any
 
 import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.elementwise.launch import PACKS, THREADS, blocks
+from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import TYPES, lazily
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 
-def _with_erf(x: Array) -> Array:
-    wide = x.astype(numpy.float64)
-    below = numpy.vectorize(erf, otypes=[numpy.float64])(wide / sqrt(2.0))
-    result: Array = (0.5 * wide * (1.0 + below)).astype(x.dtype)
-    return result
-
-
-def _with_tanh(x: Array) -> Array:
-    wide = x.astype(numpy.float64)
-    inner = numpy.tanh(sqrt(2.0 / pi) * (wide + 0.044715 * wide**3))
-    result: Array = (0.5 * wide * (1.0 + inner)).astype(x.dtype)
+def _gelu(x: Array, form: str) -> Array:
+    result: Array = activated(f"gelu_{form}", x.astype(numpy.float64)).astype(x.dtype)
     return result
 
 
@@ -47,7 +38,7 @@ def declare(form: str, dtype: str, threads: int = THREADS, packs: int = PACKS) -
         ],
         block=threads,
         grid=blocks(cd.batch * columns, dtype, threads, packs),
-        reference=_with_erf if form == "erf" else _with_tanh,
+        reference=partial(_gelu, form=form),
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from math import erf, pi, sqrt
 from typing import Any
 
 import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.elementwise.launch import PACKS, THREADS, blocks
+from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import TYPES, lazily
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
@@ -18,41 +17,12 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 
-def _sigmoid(x: Array) -> Array:
-    with numpy.errstate(over="ignore"):  # exp of large numbers is inf, and the result 0
-        result: Array = 1.0 / (1.0 + numpy.exp(-x))
-    return result
-
-
-def _silu(x: Array) -> Array:
-    return x * _sigmoid(x)
-
-
-def _gelu(x: Array) -> Array:
-    below: Array = numpy.vectorize(erf, otypes=[numpy.float64])(x / sqrt(2.0))
-    return 0.5 * x * (1.0 + below)
-
-
-def _gelu_tanh(x: Array) -> Array:
-    return 0.5 * x * (1.0 + numpy.tanh(sqrt(2.0 / pi) * (x + 0.044715 * x**3)))
-
-
-def _relu(x: Array) -> Array:
-    return numpy.maximum(x, 0.0)
-
-
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "silu": _silu,
-    "gelu_erf": _gelu,
-    "gelu_tanh": _gelu_tanh,
-    "sigmoid": _sigmoid,
-    "relu": _relu,
-}
+ACTIVATIONS = ("silu", "gelu_erf", "gelu_tanh", "sigmoid", "relu")
 """What `glu_of_halves` can gate with, in the order of their numbers."""
 
 
 def _gated(gate: Array, up: Array, name: str) -> Array:
-    wide = ACTIVATIONS[name](gate.astype(numpy.float64)) * up.astype(numpy.float64)
+    wide = activated(name, gate.astype(numpy.float64)) * up.astype(numpy.float64)
     result: Array = wide.astype(gate.dtype)
     return result
 
@@ -60,7 +30,7 @@ def _gated(gate: Array, up: Array, name: str) -> Array:
 def _of_halves(x: Array, activation: int, gate_is_second: int) -> Array:
     first, second = numpy.split(x, 2, axis=-1)
     gate, up = (second, first) if gate_is_second else (first, second)
-    return _gated(gate, up, [*ACTIVATIONS][activation])
+    return _gated(gate, up, ACTIVATIONS[activation])
 
 
 columns, width = cd.dim("columns"), cd.dim("width")
@@ -68,10 +38,17 @@ columns, width = cd.dim("columns"), cd.dim("width")
 
 def declare(form: str, dtype: str, threads: int = THREADS, packs: int = PACKS) -> cd.Kernel:
     """GEGLU for a form of GELU ("erf" or "tanh") and an element type."""
+    return declare_gated(f"geglu_{form}", "glu.cu", f"gelu_{form}", dtype, threads, packs)
+
+
+def declare_gated(
+    name: str, source: str, activation: str, dtype: str, threads: int, packs: int
+) -> cd.Kernel:
+    """A unit of two tensors, gate and up; `name` is that of the function in `source`, too."""
     return cd.Kernel(
-        f"geglu_{form}_{dtype}",
-        source="glu.cu",
-        entry=f"cuda_kernels::geglu_{form}<{C_TYPES[dtype]}, {threads}, {packs}>",
+        f"{name}_{dtype}",
+        source=source,
+        entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {packs}>",
         operands=[
             cd.In("gate", dtype, [..., columns]),
             cd.In("up", dtype, [..., columns]),
@@ -80,7 +57,7 @@ def declare(form: str, dtype: str, threads: int = THREADS, packs: int = PACKS) -
         ],
         block=threads,
         grid=blocks(cd.batch * columns, dtype, threads, packs),
-        reference=partial(_gated, name=f"gelu_{form}"),
+        reference=partial(_gated, name=activation),
     )
 
 

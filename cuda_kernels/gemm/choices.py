@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from math import erf, pi, sqrt
 from typing import Any
 
 import numpy
@@ -19,27 +18,11 @@ from cuda_kernels.gemm.cpu import on_cpu
 from cuda_kernels.gemm.forms import SMALL, SMALL_F32, Form, Sizes, forms_of
 from cuda_kernels.gemm.names import ACTIVATIONS, CHOICES, name_of
 from cuda_kernels.gemm.tiles import SkinnyTile
+from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.lazily import lazily
 from custom_dispatch.errors import DeclarationError
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
-
-
-def _activated(name: str, x: Array) -> Array:
-    result: Array = x
-    with numpy.errstate(over="ignore", invalid="ignore"):
-        match name:
-            case "relu":
-                result = numpy.where(x < 0, 0.0, x)
-            case "silu":
-                result = x / (1.0 + numpy.exp(-x))
-            case "gelu_erf":
-                below = numpy.vectorize(erf, otypes=[numpy.float64])(x / sqrt(2.0))
-                result = 0.5 * x * (1.0 + below)
-            case "gelu_tanh":
-                inner = numpy.tanh(sqrt(2.0 / pi) * (x + 0.044715 * x**3))
-                result = 0.5 * x * (1.0 + inner)
-    return result
 
 
 def _reference(layout: str, activation: str, out: str) -> Callable[..., Array]:
@@ -54,7 +37,7 @@ def _reference(layout: str, activation: str, out: str) -> Callable[..., Array]:
             for added in (bias, residual):
                 if added is not None and added.size:
                     result = result + added.astype(numpy.float64)
-            return _activated(activation, result).astype(dtype)
+            return activated(activation, result).astype(dtype)
 
     return gemm
 

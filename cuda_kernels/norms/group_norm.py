@@ -13,7 +13,8 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.convolution.activations import activated
+from cuda_kernels.convolution.activations import ACTIVATIONS
+from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import TYPES, lazily
 
@@ -40,7 +41,7 @@ def _normalised(
         result = result * weight.astype(numpy.float64).reshape(per_channel)
     if bias is not None and bias.size:
         result = result + bias.astype(numpy.float64).reshape(per_channel)
-    rounded: Array = activated(activation, result, slope).astype(x.dtype)
+    rounded: Array = activated(ACTIVATIONS[activation], result, slope).astype(x.dtype)
     return rounded
 
 
