@@ -39,7 +39,7 @@ import torch
 import custom_dispatch as cd
 from benchmarks.cases import llama, minilm, model_weights, whole_models
 from benchmarks.cases.model import Arguments, Case, without_kernels
-from benchmarks.lib.gpu_profile import generated_share
+from benchmarks.lib.gpu_profile import busy, generated_share
 from benchmarks.lib.report import quartiles
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cpu")
@@ -161,7 +161,7 @@ def run(
             times = _times(module, programs, on_device, modes, eased)
             if device == "cuda":
                 held = tuple(ours.to_device(each.clone()) for each in on_device)
-                right |= generated_share(partial(ours.main, *held))
+                right |= generated_share(busy(partial(ours.main, *held)))
             yield {"model": name, "call": what, **right, **times}
 
 
@@ -240,7 +240,11 @@ def _times(
             # As a model is called: not after others have let IREE's threads fall asleep.
             turns = [_once(call) * 1e3 for _ in range(IN_A_ROW)]
             times[name] += turns[2:]
-    return {name: quartiles(values) for name, values in times.items()}
+    found: dict[str, Any] = {name: quartiles(values) for name, values in times.items()}
+    if given[0].is_cuda:
+        for name in set(variants) - set(programs):
+            found[f"us on the GPU, {name}"] = round(sum(busy(variants[name]).values()), 1)
+    return found
 
 
 def _once(call: Callable[[], Any]) -> float:
@@ -276,7 +280,7 @@ def _line(row: dict[str, Any]) -> str:
     times = ", ".join(f"{name} {row[name][0]:.3f} ms" for name in timed)
     ratios = ", ".join(f"{row[name][0] / row['ours'][0]:.2f}x {name}'s" for name in timed[1:])
     share = row.get("generated share")
-    generated = "" if share is None else f"; generated {share:.1%}, {row['largest generated']}"
+    generated = "" if share is None else f"; generated {share:.1%}"
     return f"{row['model']:20} {row['call']:28} {right:18} {times}; speed {ratios}{generated}"
 
 
