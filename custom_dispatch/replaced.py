@@ -131,18 +131,30 @@ class Replaced:
             said = ", ".join(f"{key}={value!r}" for key, value in item.scalars.items())
             first.add_row(item.kernel, item.place.module, item.place.source, said)
         second = Table("not replaced by", "in", "at", "because", title="Near misses")
-        for miss in self.near_misses:
-            second.add_row(miss.kernel, miss.place.module, miss.place.source, miss.reason)
+        for row in _near_rows(self.near_misses):
+            second.add_row(*row)
         return Group(first, *[second] * bool(self.near_misses), *map(str, self.remaining))
 
 
 def near_miss_lines(misses: tuple[NearMiss, ...]) -> list[str]:
-    """Near misses as a table of text."""
-    rows = [
-        (item.kernel, item.place.module or "-", item.place.source or "-", item.reason)
-        for item in misses
+    """Near misses as a table of text: what several places share is said once."""
+    return _lines(("not replaced by", "in", "at", "because"), _near_rows(misses))
+
+
+def _near_rows(misses: Sequence[NearMiss]) -> list[tuple[str, ...]]:
+    """A row for each kernel and reason: the first place, and how many are like it."""
+    alike: dict[tuple[str, str], list[Place]] = {}
+    for item in misses:
+        alike.setdefault((item.kernel, item.reason), []).append(item.place)
+    return [
+        (
+            kernel,
+            (places[0].module or "-") + f" and {len(places) - 1} more" * (len(places) > 1),
+            places[0].source or "-",
+            reason,
+        )
+        for (kernel, reason), places in alike.items()
     ]
-    return _lines(("not replaced by", "in", "at", "because"), rows)
 
 
 def _lines(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:

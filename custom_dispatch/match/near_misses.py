@@ -8,7 +8,7 @@ such as a cast.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -47,6 +47,12 @@ class _Place:
         place, source = place_of(self.root), place_of(self.miss.operation).source
         where = f" ({source})" if source not in ("", place.source) else ""
         return NearMiss(kernel, place, self.miss.reason + where)
+
+    @property
+    def nearness(self) -> tuple[float, ...]:
+        """What it has in common with its pattern, against another kernel's place."""
+        share, exactly, before = self.rank
+        return (before > 0, exactly, share, before, self.at)
 
     def is_part(self, kernel: str, others: Collection[_Place], gone: Mapping[float, str]) -> bool:
         """Whether it looks like a pattern only because of what it shares with another place."""
@@ -112,29 +118,35 @@ class NearMisses:
                 if self._model.names[at] != root and op.results:
                     self.note(name, op, None, example)
 
-    def told(self, placed: Sequence[Placed]) -> tuple[NearMiss, ...]:
+    def told(self, placed: Sequence[Placed], required: Collection[str]) -> tuple[NearMiss, ...]:
         """What is told, as long as the model is as it was.
 
         Parameters
         ----------
         placed
             The places that kernels take: part of one may well look like another pattern.
+        required
+            Kernels that have to be found: each has its own near misses. Of all others a place names
+            the nearest alone.
         """
         gone = {position: item.kernel for item in placed for position, _ in item.operations}
         found = set(gone.values())
         best = self._best(gone)
-        said = []
+        said: list[NearMiss] = []
+        others: list[tuple[str, _Place]] = []
         for kernel in dict.fromkeys([*best, *self._lacking]):
             places = best.get(kernel, {}).values()
             mine = [place for place in places if not place.is_part(kernel, places, gone)]
-            near = [place.told(kernel) for place in mine if place.rank[0] >= NEAR]
-            if not near and kernel not in found:
-                if mine:
-                    near = [max(mine, key=lambda place: place.rank).told(kernel)]
-                elif kernel in self._lacking:
-                    near = [NearMiss(kernel, Place("", ""), _nothing(self._lacking[kernel]))]
-            said += near
-        return tuple(said)
+            near = [place for place in mine if place.rank[0] >= NEAR]
+            if not near and mine and kernel not in found:
+                near = [max(mine, key=lambda place: place.rank)]
+            if kernel not in required:
+                others += ((kernel, place) for place in near)
+            elif not near and kernel not in found and kernel in self._lacking:
+                said.append(NearMiss(kernel, Place("", ""), _nothing(self._lacking[kernel])))
+            else:
+                said += (place.told(kernel) for place in near)
+        return (*said, *_nearest(others))
 
     def _best(self, gone: Collection[float]) -> dict[str, dict[float, _Place]]:
         """The best that was noted of each place for each kernel, but for those that are gone."""
@@ -186,6 +198,19 @@ class NearMisses:
             for name in {self._model.names[item] for item in needed}:
                 found.setdefault(name, []).append(at)
         return found
+
+
+def _nearest(places: Sequence[tuple[str, _Place]]) -> Iterator[NearMiss]:
+    """Of places that overlap, the one that has most in common with its pattern, its type first."""
+    kept: list[tuple[str, _Place]] = []
+    covered: set[float] = set()
+    for kernel, place in sorted(places, key=lambda item: item[1].nearness, reverse=True):
+        covers = {place.at, *place.covers}
+        if covered.isdisjoint(covers):
+            kept.append((kernel, place))
+            covered |= covers
+    for kernel, place in sorted(kept, key=lambda item: item[1].at):
+        yield place.told(kernel)
 
 
 def _nothing(lacking: Collection[str]) -> str:

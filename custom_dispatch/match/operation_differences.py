@@ -14,7 +14,7 @@ from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.state import Pair, State
-from custom_dispatch.match.types import EVERY, fits
+from custom_dispatch.match.types import EVERY, fits, other_element
 
 SIZED = {
     *("tensor.empty", "tensor.expand_shape", "tensor.extract_slice"),
@@ -38,6 +38,9 @@ def other_form(
     any_sizes = EVERY if loose else example.any_sizes
     for one, other in zip(mine.results, its.results, strict=True):
         if not fits(one.type, other.type, any_sizes=any_sizes):
+            if elements := other_element(one.type, other.type):
+                wanted, found = elements
+                return (f"{kind_of(its)} gives {found} elements, and in the pattern {wanted}",)
             return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
     if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
         return place

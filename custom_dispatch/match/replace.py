@@ -103,7 +103,7 @@ def replace_places(
             places = work.places(patterns)
             if not left or not work.write_anew(places):
                 break
-        misses = work.misses.told(places)
+        misses = work.misses.told(places, {item.item.name for item in patterns if item.required})
         for placed in places:
             work.put(placed)
         work.finish()

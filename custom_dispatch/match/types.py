@@ -38,9 +38,25 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> 
     mine, its = _plain(wanted), _plain(found)
     if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
         return False
-    if (mine.rank, mine.element_type, mine.encoding) != (its.rank, its.element_type, its.encoding):
+    if mine.element_type != its.element_type:
         return False
-    return all(
+    return _fits_sizes(mine, its, any_sizes)
+
+
+def other_element(wanted: ir.Type, found: ir.Type) -> tuple[ir.Type, ir.Type] | None:
+    """The element types of two tensors, if these alone tell them apart."""
+    mine, its = _plain(wanted), _plain(found)
+    if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
+        return None
+    if mine.element_type == its.element_type or not _fits_sizes(mine, its, ()):
+        return None
+    return mine.element_type, its.element_type
+
+
+def _fits_sizes(
+    mine: ir.RankedTensorType, its: ir.RankedTensorType, any_sizes: Container[int]
+) -> bool:
+    return (mine.rank, mine.encoding) == (its.rank, its.encoding) and all(
         mine.is_dynamic_dim(axis)
         or mine.get_dim_size(axis) in any_sizes
         or (not its.is_dynamic_dim(axis) and mine.get_dim_size(axis) == its.get_dim_size(axis))

@@ -14,7 +14,7 @@ import torch
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import DeclarationError, LinkError, ReplacementWarning
-from custom_dispatch.replaced import Replaced
+from custom_dispatch.replaced import Replaced, near_miss_lines
 from tests.places import replaced_in_torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -164,6 +164,28 @@ def test_what_was_replaced_is_data_and_a_table() -> None:
     assert "Near misses" in captured.get()
 
 
+def test_a_place_names_its_nearest_kernel_and_places_alike_are_said_once() -> None:
+    def scaled(x: torch.Tensor, scale: float) -> torch.Tensor:
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], None, 1e-5) * scale
+
+    norm = cd.torch.Pattern(NORM.kernel, NORM.computes, required=False)
+    nearer = cd.torch.Pattern(squared_relu(2), scaled, required=False)
+
+    class Scaled(torch.nn.RMSNorm):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x) * 2.0
+
+    model = torch.nn.Sequential(*(Scaled(8, elementwise_affine=False) for _ in range(3)))
+    report = replaced(model, (torch.ones(3, 8),), [norm, nearer])
+    assert [(miss.kernel, miss.place.module) for miss in report.near_misses] == [
+        ("squared_relu_2", "0"),
+        ("squared_relu_2", "1"),
+        ("squared_relu_2", "2"),
+    ]
+    rows = [line.split()[:4] for line in near_miss_lines(report.near_misses)]
+    assert rows == [["not", "replaced", "by", "in"], ["squared_relu_2", "0", "and", "2"]]
+
+
 def test_one_kernel_has_several_functions_and_operands_that_may_be_absent(tmp_path: Path) -> None:
     (tmp_path / "biased.cu").write_text(
         """extern "C" __global__ void biased(const float* x, const float* bias, float* y, int n) {
@@ -254,7 +276,7 @@ def test_a_pattern_that_is_nowhere_is_an_error_that_says_what_nearly_was() -> No
         "row_norm  -  -  the model has no torch.aten.rms_norm"
     )
     narrow = torch.nn.RMSNorm(8, 1e-5).half()
-    with pytest.raises(LinkError, match="gives tensor<3x8xf16>, and in the pattern"):
+    with pytest.raises(LinkError, match="gives f16 elements, and in the pattern f32"):
         replaced(narrow, (torch.ones(3, 8, dtype=torch.float16),), NORM)
     optional = cd.torch.Pattern(NORM.kernel, NORM.computes, required=False)
     model = torch.nn.RMSNorm(8)
