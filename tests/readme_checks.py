@@ -21,7 +21,6 @@ from custom_dispatch.cli.run import check_result_files
 from custom_dispatch.errors import DeviceError, TargetWarning
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.match.pattern import with_own_names
-from custom_dispatch.measure.plot import check_plot
 from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
@@ -444,11 +443,6 @@ def _both(bench: Bench) -> None:
     module = cd.compile(TWICE, bench.kernel(), ["cuda:sm_80", "cpu"])
     program = cd.load(module, device="cpu")
     assert program.twice(numpy.ones(3, numpy.float32)).tolist() == [2, 2, 2]
-
-
-@row("A chart with the name of another kind of file")
-def _chart(_: Bench) -> None:
-    check_plot(Path("times.jpg"))
 
 
 @row("Files for results that do not fit them")

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pages import limits as limits_page
+from benchmarks.pages.landscape import landscape, picture
 from custom_dispatch.kernel.tuning_table import read_table
-from custom_dispatch.measure.plot import landscape, picture
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES, RESULTS = "docs/kernels", "benchmarks/results"
@@ -94,7 +94,7 @@ def _about(name: str) -> str:
 
 
 def draw() -> None:
-    """Draw every picture, as `custom-dispatch tune --plot` does."""
+    """Draw every picture."""
     for name, choice in PICTURES.items():
         table = _table(name)
         (measured,) = read_table(table.read_text(encoding="utf-8"), table.name, choice).measured

@@ -7,7 +7,6 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -23,25 +22,21 @@ from custom_dispatch.cli.report import json_file, json_option, show_error, show_
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.eager.placing import target_of
 from custom_dispatch.errors import CallError, KernelError, ModuleFileError
-from custom_dispatch.files import read_bytes, temporary_directory, write_atomically
+from custom_dispatch.files import read_bytes, temporary_directory
 from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.names import chosen
 from custom_dispatch.measure.child import Child, ChildEndedError
 from custom_dispatch.measure.measurement import Measurement, Subject, Timing, read_measurement
-from custom_dispatch.measure.plot import check_plot, line_chart, picture
 from custom_dispatch.toolchain.build import BuildOptions
 
-_AS_MANY = " of as many bytes"
-_COPY = f"a copy{_AS_MANY}"
 _KINDS = {
     "a call": "call",
     "IREE alone": "invoke",
     "CUDA driver": "native",
     "kernel": "kernel",
-    _COPY: "copy",
+    "a copy": "copy",
 }
 """What is timed, as `Measurement` calls it."""
-_BANDS = "medians, and the range between the quartiles"
 
 
 @click.command()
@@ -69,7 +64,6 @@ _BANDS = "medians, and the range between the quartiles"
 @options.seconds(default=2.0, help="Time for the calls of each kind and size, at most.")
 @options.timeout(default=600.0, help="Give up after so many seconds: a kernel may hang.")
 @click.option("--seed", type=click.IntRange(0), default=None, help="For the random values.")
-@options.plot(help="Write a chart (.svg or .png) of all sizes.")
 @json_option
 @options.build("compiler", "include_dirs")
 def command(
@@ -83,7 +77,6 @@ def command(
     seconds: float,
     timeout: float,
     seed: int | None,
-    plot: Path | None,
     json_path: str | None,
     how: BuildOptions,
 ) -> int:
@@ -95,12 +88,11 @@ def command(
     with that launch. Exit status 2 if they differ.
     """
     dims = parse_sizes(sizes)
-    check_plot(plot)
     given = [Path(text[1:]) for text in texts if text.startswith("@")]
-    options.check_outputs(plot, json_file(json_path), inputs=[Path(subject), *given])
+    output = json_file(json_path)
+    options.check_outputs(output, inputs=[Path(subject), *given])
     chosen_seed = secrets.randbelow(2**31) if seed is None else seed
-    outputs = (plot, json_file(json_path))
-    opened = _open(subject, function, name, device, how, outputs)
+    opened = _open(subject, function, name, device, how, output)
     measured: list[Measurement] = []
     what = f"the benchmark of `{opened.function or subject}`"
     with (
@@ -137,9 +129,6 @@ def command(
             for found in measured
         ],
     )
-    if plot is not None:
-        _write_plot(plot, runs, dims, measured)
-        click.echo(plot)
     wrong = [str(item) for found in measured for item in found.agreements if item.problem]
     for text in wrong:
         show_error(f"error: `{runs.function}` {text}")
@@ -180,7 +169,7 @@ def _open(
     name: str | None,
     device: str,
     how: BuildOptions,
-    outputs: tuple[Path | None, ...],
+    output: Path | None,
 ) -> _Opened:
     path = Path(subject)
     if path.suffix == ".vmfb":
@@ -200,7 +189,7 @@ def _open(
         )
     kernels = {kernel.name: kernel for kernel in load_members((subject,))}
     kernel = chosen(f"`{subject}` declares", kernels, name, "kernel", "--kernel NAME")
-    options.check_outputs(*outputs, inputs=files_of([kernel]))
+    options.check_outputs(output, inputs=files_of([kernel]))
     kind, reason = options.device_for(device)
     with options.progress(f"building {kernel.name}"):
         content = compile_module(None, kernel, [target_of(kernel, kind)], **how).bytes
@@ -223,8 +212,7 @@ def _show(subject: Subject, measured: list[Measurement]) -> None:
                 "; ".join(map(str, found.agreements)) or f"not compared: {found.why_not_compared}",
             )
         )
-    kinds = (name.removesuffix(_AS_MANY) for name in _KINDS)
-    show_table(("sizes", *kinds, "bandwidth", "arithmetic", "results"), rows)
+    show_table(("sizes", *_KINDS, "bandwidth", "arithmetic", "results"), rows)
     click.echo("Times are medians, with the quartiles beside them.")
     if any(found.copy for found in measured):
         click.echo("A copy moves as many bytes as the kernel must.")
@@ -260,34 +248,6 @@ def _rate(value: float | None, unit: str) -> str:
         if value >= scale:
             return f"{value / scale:.4g} {prefix}{unit}"
     return f"{value:.4g} {unit}"
-
-
-def _write_plot(
-    path: Path, subject: Subject, dims: list[dict[str, int]], measured: list[Measurement]
-) -> None:
-    """Write a chart: times by the size that differs, or by the first."""
-    dims = [{**found.dims, **given} for found, given in zip(measured, dims, strict=True)]
-    swept = next((name for name in dims[0] if len({values[name] for values in dims}) > 1), None)
-    swept = swept or next(iter(dims[0]), None)
-    lines: dict[str, dict[float, Timing]] = {}
-    for values, found in zip(dims, measured, strict=True):
-        for name, kind in _KINDS.items():
-            if timing := getattr(found, kind):
-                x = found.argument_bytes if swept is None else values[swept]
-                lines.setdefault(name, {})[x] = timing
-    title = f"{subject.function} on {subject.device_name}"
-    about = [*_equal_sizes({k: v for k, v in dims[0].items() if k != swept}), _BANDS]
-    x_label = swept or "bytes of arguments"
-    chart = line_chart(title, "; ".join(about), x_label, lines, bound=_COPY)
-    write_atomically(path, picture(chart, path.suffix, f"{title}; {'; '.join(about)}"))
-
-
-def _equal_sizes(dims: Mapping[str, int]) -> list[str]:
-    """Sizes as text, those that are equal together: m = n = 256."""
-    names: dict[int, list[str]] = {}
-    for name, size in dims.items():
-        names.setdefault(size, []).append(name)
-    return [" = ".join([*equal, str(size)]) for size, equal in names.items()]
 
 
 def _about(subject: Subject, seed: int) -> dict[str, object]:

@@ -115,7 +115,6 @@ class _Directory(click.Path):
 DIRECTORY = _Directory(path_type=Path)
 
 function = click.option("--function", "-f", help="The function; optional if there is only one.")
-plot = partial(click.option, "--plot", type=FILE)
 shape = partial(click.option, "--shape", "-s", "shapes", multiple=True, metavar="NAME=SIZE,...")
 """Sizes of a kernel's dims, as `parse_sizes` reads them."""
 repetitions = partial(

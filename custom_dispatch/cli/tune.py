@@ -23,7 +23,6 @@ from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
 from custom_dispatch.kernel.tuning_table import sizes_said
-from custom_dispatch.measure.plot import check_plot, landscape, picture
 from custom_dispatch.measure.tune import tune
 from custom_dispatch.measure.tune_candidates import write_objects
 from custom_dispatch.measure.tune_child import Effort
@@ -52,7 +51,6 @@ _MOST_TABLES = 8
 @click.option(
     "--table", type=options.FILE, help="The table to write, instead of the choice's tuning=."
 )
-@options.plot(help="Write a chart (.svg or .png) of the table.")
 @options.repetitions(default=100, help="Launches that are timed of each kernel and size, at most.")
 @options.seconds(default=1.0, help="Time for these, at most.")
 @options.timeout(default=60.0, help="Abandon a kernel that takes longer for one size, in seconds.")
@@ -73,7 +71,6 @@ def command(
     scalars: tuple[str, ...],
     device: str,
     table: Path | None,
-    plot: Path | None,
     repetitions: int,
     seconds: float,
     timeout: float,
@@ -97,11 +94,10 @@ def command(
         _build_only(choice, build_only, target or "", how)
         return 0
     path = _table(choice, table)
-    check_plot(plot)
     read = [file for file in files_of([choice]) if file != choice.tuning]
     read += options.object_files(how)
-    options.check_outputs(path, plot, json_file(json_path), inputs=read)
-    options.check_outputs(plot, json_file(json_path), inputs=[path])
+    options.check_outputs(path, json_file(json_path), inputs=read)
+    options.check_outputs(json_file(json_path), inputs=[path])
     given = [dims for shape in shapes for dims in parse_sizes((shape,))]
     sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
     read_file(path, choice.name)  # before anything is measured: it may be no table
@@ -121,13 +117,9 @@ def command(
             done=lambda line: click.echo(line, err=True),
         )
     # Another may have been written meanwhile.
-    table_now = read_file(path, choice.name).with_measured(measured)
-    write_atomically(path, table_now.text().encode())
+    write_atomically(path, read_file(path, choice.name).with_measured(measured).text().encode())
     tell(json_path, lambda: _show(choice, measured), choice=choice.name, measured=measured)
     click.echo(path)
-    if plot is not None:
-        _write_plot(plot, choice, table_now.for_target(measured_for) or measured)
-        click.echo(plot)
     without = [item for item in measured.sizes if not item.seconds]
     for item in without:
         why = "; ".join(f"{result.kernel}: {result.problem}" for result in item.results[:3])
@@ -244,11 +236,3 @@ def _show_best(measured: Measured) -> None:
     show_table(("sizes", "the best", "us", "the next, of the best"), rows)
     for (name, problem), count in problems.items():
         click.echo(f"{name}, {count} of {len(measured.sizes)} sizes: {problem}")
-
-
-def _write_plot(path: Path, choice: Choice, measured: Measured) -> None:
-    names = measured.ranked([kernel.name for kernel in choice.kernels], {})
-    # Some may have been measured for some sizes only; those of which nothing is known are last.
-    title = f"{choice.name} on {measured.device}, {measured.target}"
-    chart = landscape(title, names, measured.sizes)
-    write_atomically(path, picture(chart, path.suffix, f"{title}, {measured.date}"))

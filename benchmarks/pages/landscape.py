@@ -1,33 +1,22 @@
-"""Charts as SVG or PNG, drawn by matplotlib, which is loaded where one is asked for.
+"""The picture of a table: how much longer than the best each kernel takes, kernels by sizes.
 
-`bench` has a chart of times, and `tune` one of how much longer than the best each kernel takes.
+Matplotlib draws it.
 """
 
 from __future__ import annotations
 
 import io
-import math
-import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from custom_dispatch.errors import OutputError, ToolNotFoundError
-from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.tuning import MeasuredSizes
-from custom_dispatch.measure.measurement import Timing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SUFFIXES = (".svg", ".png")
-# Dark enough on white, and told apart by people who see few colours (Okabe and Ito's palette).
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
-_MARKS = ("o", "s", "^", "D", "v")
 STYLE = {
     "figure.facecolor": "white",  # pages with a dark background show it as it is
     "font.size": 9.0,
@@ -35,10 +24,6 @@ STYLE = {
     "svg.hashsalt": "custom-dispatch",  # the same picture is the same file
 }
 _DPI, _MOST_PIXELS = 150, 30_000
-_LOGARITHMIC = 8.0
-"""How many times the smallest number the largest is where an axis is logarithmic."""
-_CHARACTER, _AXIS = 0.075, 5.5
-"""Inches, about, of a character of a tick's label, and of the axis."""
 
 _SHADES = {1.03: "#08306b", 1.1: "#2171b5", 1.25: "#6baed6", 1.5: "#b4d3e8", 2.0: "#e3eef8"}
 """Up to how much longer than the best: from dark to light; what takes longer is white."""
@@ -49,34 +34,6 @@ _CELL, _LETTER, _FONT = 0.2, 0.062, 7.5
 """Inches of a cell and, about, of a letter, and the points of the font."""
 _COLUMNS = 40
 """Sizes side by side, at most; where there are more, they go on below."""
-
-
-def check_plot(plot: Path | None) -> None:
-    """Require what a chart needs, before anything is measured for it.
-
-    Raises
-    ------
-    OutputError
-        Its name does not say that it is one.
-    ToolNotFoundError
-        matplotlib is not installed.
-    """
-    if plot is None:
-        return
-    if plot.suffix not in _SUFFIXES:
-        # What is a directory, such as `..`, has no name to put a suffix behind.
-        named = plot.with_suffix(".svg") if plot.name.strip(".") else plot / "times.svg"
-        raise OutputError(
-            f"A chart cannot be written as `{plot}`.",
-            expected="a name that ends in .svg or .png",
-            next_step=f"write --plot {shlex.quote(str(named))}.",
-        )
-    if find_spec("matplotlib") is None:
-        raise ToolNotFoundError(
-            "Charts are drawn by matplotlib, which is not installed.",
-            expected="matplotlib, or no --plot",
-            next_step=install_step("plot"),
-        )
 
 
 def picture(figure: Figure, suffix: str, about: str = "") -> bytes:
@@ -98,104 +55,6 @@ def picture(figure: Figure, suffix: str, about: str = "") -> bytes:
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
         figure.savefig(written, format=suffix[1:], dpi=dpi, metadata=metadata)
     return written.getvalue()
-
-
-def line_chart(
-    title: str,
-    about: str,
-    x_label: str,
-    lines: Mapping[str, Mapping[float, Timing]],
-    bound: str = "",
-) -> Figure:
-    """A chart of times: medians, and the bands between their quartiles.
-
-    Parameters
-    ----------
-    about
-        What holds for all points, under the title.
-    lines
-        By name, in the order of the legend, times by what the x axis has. An axis is logarithmic
-        where its numbers are above zero, and the largest is eight times the smallest.
-    bound
-        The line that is a bound: it is dashed, without quartiles.
-    """
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    medians = sorted(timing.median_s for line in lines.values() for timing in line.values())
-    unit, scale = _unit(medians[len(medians) // 2])
-    sizes = sorted({x for line in lines.values() for x in line})
-    alone = len(sizes) == 1  # then lines stand side by side
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
-        figure = Figure(figsize=(8.4, 4.6), layout="constrained")
-        figure.suptitle(_wrapped(title, 80), x=0.01, ha="left", fontsize=11)
-        axes = figure.add_subplot()
-        axes.set_title(_wrapped(about, 84), loc="left", fontsize=9)
-        for index, (name, line) in enumerate(lines.items()):
-            y = [timing.median_s / scale for timing in line.values()]
-            if name == bound:
-                ends = ([min(sizes) - 1, max(sizes) + 1], y * 2) if alone else ([*line], y)
-                axes.plot(*ends, color="#666666", linestyle="--", label=name)
-                continue
-            x = [place + 0.2 * index for place in line] if alone else [*line]
-            low = [timing.low_s / scale for timing in line.values()]
-            high = [timing.high_s / scale for timing in line.values()]
-            colour, mark = _COLOURS[index % len(_COLOURS)], _MARKS[index % len(_MARKS)]
-            if alone:
-                axes.vlines(x, low, high, color=colour)
-            else:
-                axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-            axes.plot(x, y, color=colour, marker=mark, markersize=5, label=name)
-        _set_ticks(axes, sizes, [median / scale for median in medians])
-        axes.set(xlabel=x_label, ylabel=unit)
-        axes.grid(color="#dddddd", linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
-    return figure
-
-
-def _wrapped(text: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(text, width))
-
-
-def _unit(seconds: float) -> tuple[str, float]:
-    """A unit in which so many seconds are readable, and its seconds."""
-    for name, scale in (("seconds", 1.0), ("milliseconds", 1e-3)):
-        if seconds >= scale:
-            return name, scale
-    return "microseconds", 1e-6
-
-
-def _set_ticks(axes: Axes, sizes: Sequence[float], times: Sequence[float]) -> None:
-    """Ticks at sizes that were measured, both ends among them, and at 1, 2 and 5 times powers of
-    ten of the times; these begin at zero where they are close.
-    """
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-
-    axes.set(xscale=_scale(sizes), yscale=_scale(times))
-    place = math.log if _scale(sizes) == "log" else float
-    widest = max(len(size_text(size)) for size in sizes) * _CHARACTER + 0.1
-    apart = (place(sizes[-1]) - place(sizes[0])) * widest / _AXIS
-    shown = [sizes[0]]
-    for size in sizes[1:]:
-        if place(size) - place(shown[-1]) >= apart:
-            shown.append(size)
-    if shown[-1] != sizes[-1]:
-        shown[-1:] = [sizes[-1]] if len(shown) > 1 else [shown[0], sizes[-1]]
-    axes.set_xticks(shown, [*map(size_text, shown)])
-    axes.xaxis.set_minor_locator(NullLocator())
-    if _scale(times) == "linear":
-        axes.set_ylim(bottom=0)
-        return
-    steps = (1, 2, 5) if max(times) < 1e4 * min(times) else (1,)
-    axes.yaxis.set_major_locator(LogLocator(subs=steps))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
-
-
-def _scale(values: Sequence[float]) -> str:
-    return "log" if min(values) > 0 and max(values) / min(values) >= _LOGARITHMIC else "linear"
 
 
 def size_text(size: float) -> str:
