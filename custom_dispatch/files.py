@@ -144,11 +144,6 @@ def write_together(files: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
     ----------
     files
         What writes each file's content, by its path.
-
-    Raises
-    ------
-    OutputError
-        One cannot be written, or its name is taken by something that is no file.
     """
     written: list[tuple[Path, Path]] = []
     try:
@@ -218,11 +213,6 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     ----------
     inputs
         Files that are read, under whatever name: also by a link.
-
-    Raises
-    ------
-    OutputError
-        It is a directory, one of the inputs, or source code.
     """
     if is_file(path):
         read = next((item for item in inputs if _is_same(path, item)), None)
@@ -250,13 +240,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory and its parents where they are missing.
-
-    Raises
-    ------
-    OutputError
-        A part of the path is a file, or may not be written.
-    """
+    """Make a directory and its parents where they are missing."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -278,11 +262,6 @@ def temporary_directory() -> Iterator[Path]:
 
     Compilers on a full disk write half of a file and call it a success, or blame the source. So
     where the block fails, and the directory takes no file any more, that is the error.
-
-    Raises
-    ------
-    OutputError
-        The directory cannot be made, or its disk is full.
     """
     try:
         _remove_left_over()
@@ -336,13 +315,7 @@ def _remove_left_over() -> None:
 
 
 def check_room(directory: Path) -> None:
-    """Require of a temporary directory, for which a program has failed, that it takes files.
-
-    Raises
-    ------
-    OutputError
-        The disk is full.
-    """
+    """Require of a temporary directory, for which a program has failed, that it takes files."""
     try:
         Path(directory, f"room{SCRATCH_SUFFIX}").write_bytes(bytes(_ROOM_BYTES))
     except OSError as problem:

@@ -65,13 +65,7 @@ class Parameter:
         return _METADATA + json.dumps(said, separators=(",", ":"))
 
     def checked(self) -> memoryview:
-        """Its bytes, copied, if they are still what they were when the model was compiled.
-
-        Raises
-        ------
-        OutputError
-            The model's weight was changed since.
-        """
+        """Its bytes, copied, if they are still what they were when the model was compiled."""
         content = bytes(self.read())
         if _sha256(content).hexdigest() != self.sha256:
             raise self._changed()

@@ -127,11 +127,6 @@ class Started:
         -------
         bytes or Completed
             The answer; or how the program ended, if it gave none.
-
-        Raises
-        ------
-        ToolTimeoutError
-            The time limit passed, and the program was ended.
         """
         message = struct.pack("<Q", len(question)) + question
         try:
@@ -218,11 +213,6 @@ def start(
     ----------
     name
         What errors call it; the name of its file when omitted.
-
-    Raises
-    ------
-    ToolNotFoundError
-        The program does not exist or may not be executed.
     """
     command = [os.fspath(argument) for argument in arguments]
     try:
@@ -351,13 +341,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> bytes:
 def _wait(
     process: subprocess.Popen[bytes], stdin: bytes | None, seconds: float
 ) -> tuple[bytes, bytes]:
-    """Write a program's input and read its output until it has ended.
-
-    Raises
-    ------
-    TimeoutError
-        The program did not end within so many seconds.
-    """
+    """Write a program's input and read its output until it has ended."""
     latest = time.monotonic() + seconds
     while True:
         left = latest - time.monotonic()

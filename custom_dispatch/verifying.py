@@ -28,13 +28,7 @@ _OTHER = 0.2
 
 
 def check_verify(verify: Any) -> float | None:
-    """The tolerance that is asked for; 0 for that of each type, None for no verification.
-
-    Raises
-    ------
-    DeclarationError
-        It is neither a bool nor a number above 0.
-    """
+    """The tolerance that is asked for; 0 for that of each type, None for no verification."""
     if isinstance(verify, bool):
         return 0.0 if verify else None
     if isinstance(verify, int | float) and 0 < verify < float("inf"):
@@ -121,11 +115,6 @@ def check_results(
     ----------
     where
         Finds the first place that is wrong, as a sentence; empty where none is found.
-
-    Raises
-    ------
-    VerificationError
-        One differs by more than the tolerance.
     """
     for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
         said = difference(one, other, tolerance)

@@ -54,11 +54,6 @@ def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
     """Every kernel and choice that the modules or files declare, in their order, each once.
 
     They are at the module's top level, those in lists, tuples and dicts among them.
-
-    Raises
-    ------
-    DeclarationError
-        One does not exist, cannot be imported, or declares no kernel.
     """
     found: list[Kernel | Choice] = []
     for name in names:
@@ -83,11 +78,6 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
     ----------
     kinds
         The kinds that the model's format takes, "cd.onnx.Pattern". Others are left out.
-
-    Raises
-    ------
-    DeclarationError
-        One does not exist, cannot be imported, or has no pattern of these kinds.
     """
     found: list[Any] = []
     for name in names:
@@ -137,11 +127,6 @@ def import_named(name: str, what: str = "kernels") -> ModuleType:
     ----------
     what
         What is looked for in it, for errors.
-
-    Raises
-    ------
-    DeclarationError
-        It does not exist, or cannot be imported.
     """
     path = Path(name)
     is_file = path.suffix in (".py", _CUDA) or "/" in name

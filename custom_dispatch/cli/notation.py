@@ -91,13 +91,7 @@ def _wrong(found: str, expected: str = "") -> CallError:
 
 
 def parse_input(text: str) -> Any:
-    """Read one input: an array, or a number.
-
-    Raises
-    ------
-    CallError
-        It has another form, a value is no number of its type, or a file cannot be read.
-    """
+    """Read one input: an array, or a number."""
     if text.startswith("@"):
         return _read_file(Path(text[1:]))
     number = read_number(text)

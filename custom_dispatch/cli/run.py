@@ -111,13 +111,7 @@ def result_data(result: Array, with_values: bool) -> dict[str, Any]:
 
 
 def check_result_files(files: Sequence[Path], function: str, count: int) -> None:
-    """Require a file for each result of a function, or one for all, before it runs.
-
-    Raises
-    ------
-    OutputError
-        A name has another ending, there are more or fewer, or one is given twice.
-    """
+    """Require a file for each result of a function, or one for all, before it runs."""
     if not files or (len(files) == 1 and files[0].suffix == ".npz"):
         return
     names = " ".join(f"-o {function}_{index}.npy" for index in range(count))

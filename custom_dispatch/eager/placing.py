@@ -17,13 +17,7 @@ from custom_dispatch.runtime.device import device_of, device_problem
 
 
 def kind_of_device(kernel: Kernel, device: str) -> str:
-    """Where a call runs: "cuda", "cuda:1", "cpu" or "cpu:checked".
-
-    Raises
-    ------
-    DeviceError
-        The machine has no such device, or cannot use it.
-    """
+    """Where a call runs: "cuda", "cuda:1", "cpu" or "cpu:checked"."""
     index = gpu_index(read_device(device, of_kernel=True))
     if device in ("cpu", CHECKED):
         return device

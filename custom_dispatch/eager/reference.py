@@ -18,13 +18,7 @@ Arrays = tuple[numpy.ndarray[Any, Any], ...]
 
 
 def reference_results(kernel: Kernel, arguments: Sequence[Any]) -> Arrays:
-    """What a kernel's reference returns, as arrays.
-
-    Raises
-    ------
-    DeclarationError
-        It fails, or returns another number of results than the kernel.
-    """
+    """What a kernel's reference returns, as arrays."""
     if kernel.reference is None:
         raise TypeError(f"kernel {kernel.name} has no reference")
     try:
@@ -61,11 +55,6 @@ def run_reference(
         The arguments as they were passed, and as checked: a struct is a mapping, and its numbers.
     refusal
         Why the kernel itself cannot run.
-
-    Raises
-    ------
-    DeclarationError
-        The reference fails, or its results are not those of the kernel.
     """
     warnings.warn(
         f"kernel `{kernel.name}` cannot run on the CPU, so its reference runs instead. "

@@ -90,13 +90,7 @@ class Gradients:
         )  # fmt: skip
 
     def by_tensor(self, found: Any) -> Mapping[str, Any]:
-        """What it returns, by the names of tensors.
-
-        Raises
-        ------
-        CallError
-            The backward returns another number of gradients, or one of an unknown tensor.
-        """
+        """What it returns, by the names of tensors."""
         if isinstance(found, Mapping):
             names, values = list(found), list(found.values())
         else:

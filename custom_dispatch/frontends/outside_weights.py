@@ -38,11 +38,6 @@ def check_inline_bytes(value: int | None) -> int:
     ----------
     value
         What is given for it; None for all weights, of any size.
-
-    Raises
-    ------
-    DeclarationError
-        The value is neither None nor a number of bytes.
     """
     if value is None:
         return sys.maxsize

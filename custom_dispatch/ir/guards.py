@@ -112,11 +112,6 @@ class Guards:
             Which size it is, for the message.
         unless
             What makes it hold all the same: known, or an i1 value.
-
-        Raises
-        ------
-        LinkError
-            Both are known, and they differ.
         """
         if unless is True:
             return
@@ -146,11 +141,6 @@ class Guards:
         ----------
         unless
             As of `require_equal`.
-
-        Raises
-        ------
-        LinkError
-            Both are known, and they differ.
         """
         if unless is True or pair.actual == pair.wanted:
             return
@@ -185,11 +175,6 @@ class Guards:
         ----------
         dims
             The sizes that dims have in the model: known, or index values.
-
-        Raises
-        ------
-        LinkError
-            A condition certainly does not hold.
         """
         for condition in self.kernel.requires:
             names = dims_of(condition.left, condition.right)

@@ -174,13 +174,7 @@ def check_form(form: str) -> None:
 def write_executables(
     executables: Sequence[Executable], reference: ObjectReference, form: str
 ) -> str:
-    """The executables' text in one of the two forms.
-
-    Raises
-    ------
-    DeclarationError
-        The form is unknown, or cannot hold the targets.
-    """
+    """The executables' text in one of the two forms."""
     check_form(form)
     if form == "executable":
         return "\n".join(write_executable(item, reference) for item in executables)

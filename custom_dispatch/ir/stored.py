@@ -26,13 +26,7 @@ LINKER = "iree-lld"
 
 @functools.cache
 def find_compiler_tool(name: str = TOOL) -> Path:
-    """A program inside the iree-base-compiler package, such as `iree-compile`.
-
-    Raises
-    ------
-    ToolNotFoundError
-        The package is not installed.
-    """
+    """A program inside the iree-base-compiler package, such as `iree-compile`."""
     try:
         package = importlib.util.find_spec("iree.compiler")
     except ModuleNotFoundError:

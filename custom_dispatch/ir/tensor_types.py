@@ -147,11 +147,6 @@ class Leading:
         ----------
         sizes
             All of a tensor's; None for a result's that follows.
-
-        Raises
-        ------
-        LinkError
-            The tensor has more or fewer leading dims than the first.
         """
         found = sizes[: leading_count(operand, sizes)]
         if not self._operand:

@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 def match_arguments(
     kernel: Kernel | Choice, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> list[Any]:
-    """The value of each of `Kernel.inputs`; None for one that is absent.
-
-    Raises
-    ------
-    CallError
-        There are too many or too few arguments, or a keyword is unknown.
-    """
+    """The value of each of `Kernel.inputs`; None for one that is absent."""
     names = [operand.name for operand in kernel.inputs]
     signature = f"{kernel.name}({', '.join(names)})"
     if len(arguments) > len(names):
@@ -76,11 +70,6 @@ def struct_numbers(struct: Struct, value: Any, what: str) -> list[Any]:
     ----------
     what
         What it is passed for, for errors.
-
-    Raises
-    ------
-    CallError
-        It is no mapping, or a field is missing, unknown or of another number of elements.
     """
     wanted = ", ".join(field.name for field in struct.fields)
     if not isinstance(value, Mapping):
@@ -129,11 +118,6 @@ def leading_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> Shape |
     shapes
         The shapes of its input buffers, by operand name, of ranks that they may have; none, or one
         without elements, for an optional one that is absent.
-
-    Raises
-    ------
-    CallError
-        Two operands disagree on them.
     """
     first: tuple[str, Shape] | None = None
     buffers = [item for item in kernel.inputs if isinstance(item, Buffer) and item.batched]
@@ -259,13 +243,7 @@ def _said(operand: Buffer, shape: Shape, axis: int) -> str:
 
 
 def check_rank(kernel: Kernel, operand: Buffer, shape: Sequence[int]) -> None:
-    """Require an operand's rank.
-
-    Raises
-    ------
-    CallError
-        The shape has another rank.
-    """
+    """Require an operand's rank."""
     if not operand.has_rank(len(shape)):
         least = f"{operand.least_rank} or more" if operand.batched else str(operand.rank)
         raise CallError(

@@ -12,13 +12,7 @@ from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scal
 
 
 def check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:
-    """Read a kernel's operands.
-
-    Raises
-    ------
-    DeclarationError
-        The value is not a list of operands, two have the same name, or none is a result.
-    """
+    """Read a kernel's operands."""
     if not is_list(operands):
         raise DeclarationError(
             f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
@@ -148,11 +142,6 @@ def check_structure(what: str, parts: Mapping[str, Mapping[str, Sequence[Operand
         What the kernels belong to, for the error: "Choice `scale`".
     parts
         The inputs and the results of each kernel, by its name.
-
-    Raises
-    ------
-    DeclarationError
-        The operands of one differ from the first one's.
     """
     (first, of_first), *rest = parts.items()
     for name, operands in rest:
@@ -180,13 +169,7 @@ def _described(item: Operand) -> str:
 
 
 def check_requires(kernel: str, requires: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Read a kernel's conditions on dims.
-
-    Raises
-    ------
-    DeclarationError
-        An item is not a comparison of dims.
-    """
+    """Read a kernel's conditions on dims."""
     example = "requires=[n % 4 == 0, n <= 8192]"
     if not is_list(requires):
         raise DeclarationError(

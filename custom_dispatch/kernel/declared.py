@@ -83,13 +83,7 @@ class Names:
         """The declarations, each once, however often it was made."""
 
     def add(self, item: Kernel | Choice) -> Kernel | Choice:
-        """Add a declaration, and return it, or the equal one that was there before.
-
-        Raises
-        ------
-        DeclarationError
-            One that differs has its name, or that of one of its kernels.
-        """
+        """Add a declaration, and return it, or the equal one that was there before."""
         other = self._other(item)
         if other is not None:
             known = self._known[other.name]
@@ -158,13 +152,7 @@ def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
 
 
 def check_declared(item: Kernel | Choice, given_to: str) -> None:
-    """Require a kernel or a choice.
-
-    Raises
-    ------
-    DeclarationError
-        The item is neither a kernel nor a choice.
-    """
+    """Require a kernel or a choice."""
     if not isinstance(item, Kernel | Choice):
         raise DeclarationError(
             f"{given_to} is given {shown(item)}.",

@@ -115,11 +115,6 @@ def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -
         What is the same everywhere.
     said
         What is shown, if not the expression.
-
-    Raises
-    ------
-    DeclarationError
-        An expression depends on the device.
     """
     for expr in exprs:
         if uses_device(expr):

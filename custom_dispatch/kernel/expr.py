@@ -336,13 +336,7 @@ def _compared(value: object) -> Expr | None:
 
 
 def as_expr(value: Expr | int, *, where: str = "A dim expression") -> Expr:
-    """Make an expression of an integer; an expression stays what it is.
-
-    Raises
-    ------
-    DeclarationError
-        The value is neither an expression nor an integer from 0 to 2**63 - 1.
-    """
+    """Make an expression of an integer; an expression stays what it is."""
     if isinstance(value, Expr):
         return value
     number = as_integer(value)

@@ -51,13 +51,7 @@ def max_block_registers(compute_capability: int) -> int:
 
 
 def check_block(kernel: str, block: Sequence[int] | int) -> Block:
-    """Read a block's size: one to three positive integers.
-
-    Raises
-    ------
-    DeclarationError
-        The block has another form, or exceeds CUDA's limits.
-    """
+    """Read a block's size: one to three positive integers."""
     full = _whole_axes(block)
     if full is None:
         raise DeclarationError(
@@ -83,13 +77,7 @@ def check_block(kernel: str, block: Sequence[int] | int) -> Block:
 
 
 def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
-    """Read a grid's size: one to three dim expressions.
-
-    Raises
-    ------
-    DeclarationError
-        The grid has another form, or a constant size exceeds CUDA's limits.
-    """
+    """Read a grid's size: one to three dim expressions."""
     sizes = _axes_of(grid)
     if sizes is None:
         raise DeclarationError(
@@ -110,14 +98,7 @@ def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
 
 
 def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) -> Block | None:
-    """Read the size of a cluster in blocks, and compare the grid with it where that is known.
-
-    Raises
-    ------
-    DeclarationError
-        The cluster has another form, has more blocks than every GPU takes, or does not divide the
-        grid.
-    """
+    """Read the size of a cluster in blocks, and compare the grid with it where that is known."""
     if cluster is None:
         return None
     full = _whole_axes(cluster)
@@ -168,13 +149,7 @@ def check_dynamic_shared_memory(kernel: str, size: int) -> int:
 
 
 def check_launch_bounds(kernel: str, bound: int | None, block: Block) -> int | None:
-    """Read a thread limit, and compare the block with it.
-
-    Raises
-    ------
-    DeclarationError
-        It is no positive integer, or the block has more threads.
-    """
+    """Read a thread limit, and compare the block with it."""
     if bound is None:
         return None
     expected = "the thread limit that the source's __launch_bounds__ states, from 1 to "

@@ -26,13 +26,7 @@ COMPILER_NAMES = ("auto", "nvrtc", "nvcc")
 
 
 def check_compiler_name(name: object) -> str:
-    """Refuse what is no compiler's name.
-
-    Raises
-    ------
-    DeclarationError
-        No compiler has that name.
-    """
+    """Refuse what is no compiler's name."""
     if isinstance(name, str) and is_one_of(name, COMPILER_NAMES):
         return name
     raise DeclarationError(

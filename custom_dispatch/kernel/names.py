@@ -31,11 +31,6 @@ def check_name(name: object, what: str) -> str:
         The name as the user gave it.
     what
         What it names, for the error: "kernel", "operand of kernel `simple_mul`".
-
-    Raises
-    ------
-    DeclarationError
-        It is no such identifier, or is too long.
     """
     article = "an" if what[0] in "aeiou" else "a"
     if not isinstance(name, str):
@@ -127,11 +122,6 @@ def check_switch(value: object, name: str) -> bool:
     ----------
     name
         The argument's: "store".
-
-    Raises
-    ------
-    DeclarationError
-        The value is not a bool.
     """
     if not isinstance(value, bool):
         raise DeclarationError(

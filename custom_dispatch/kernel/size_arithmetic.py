@@ -54,11 +54,6 @@ def computed(
         The expression as it is printed, for errors.
     values
         What its dims are, for errors: `" for n = 8"`. Asked only when there is one.
-
-    Raises
-    ------
-    DeclarationError
-        A division by zero, or a result that is negative or over 2**63 - 1.
     """
     if name in DIVISIONS and right == 0:
         raise divides_by_zero(text, values)

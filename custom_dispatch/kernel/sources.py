@@ -60,13 +60,7 @@ class CppName:
 
 
 def check_entry(kernel: str, entry: object) -> str:
-    """Return a declared entry with its blanks as this package writes them.
-
-    Raises
-    ------
-    DeclarationError
-        It is neither an identifier nor a C++ name.
-    """
+    """Return a declared entry with its blanks as this package writes them."""
     found = _read(entry) if isinstance(entry, str) else None
     if found is None:
         raise DeclarationError(
@@ -163,11 +157,6 @@ def check_path(
         The directory that it is relative to.
     of
         What it is a part of, if that is no kernel.
-
-    Raises
-    ------
-    DeclarationError
-        The value is not a path.
     """
     try:
         text = os.fspath(path)
@@ -185,13 +174,7 @@ def check_path(
 def check_include_dirs(
     kernel: str, directories: Sequence[str | os.PathLike[str]], base: Path
 ) -> tuple[Path, ...]:
-    """The directories that are searched for headers.
-
-    Raises
-    ------
-    DeclarationError
-        One is no path, or they are no list.
-    """
+    """The directories that are searched for headers."""
     if not is_list(directories):
         raise DeclarationError(
             f"Kernel `{kernel}`: include_dirs is {shown(directories)}.",
@@ -204,13 +187,7 @@ def check_include_dirs(
 def check_objects(
     kernel: str, objects: Mapping[str, str | os.PathLike[str]] | None, base: Path
 ) -> tuple[tuple[Target, Path], ...]:
-    """Objects built elsewhere, by target.
-
-    Raises
-    ------
-    DeclarationError
-        One is no path, or is given for no CUDA target, or two are given for one.
-    """
+    """Objects built elsewhere, by target."""
     if objects is None:
         return ()
     if not isinstance(objects, Mapping):
@@ -239,13 +216,7 @@ def check_objects(
 
 
 def check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
-    """The compiler's options.
-
-    Raises
-    ------
-    DeclarationError
-        They are no list of texts that a program can be given.
-    """
+    """The compiler's options."""
     if not is_list(options) or not all(map(is_argument, options)):
         raise DeclarationError(
             f"Kernel `{kernel}`: options is {shown(options)}.",

@@ -66,13 +66,7 @@ class Arch:
 
     @classmethod
     def parse(cls, text: str) -> Arch:
-        """Read `sm_90` or `sm_90a`.
-
-        Raises
-        ------
-        DeclarationError
-            The text has another form, or names an architecture that no supported compiler knows.
-        """
+        """Read `sm_90` or `sm_90a`."""
         match = re.fullmatch(_ARCH, text)
         known = ", ".join(f"sm_{cc}" for cc in sorted(KNOWN_COMPUTE_CAPABILITIES))
         if match is None:

@@ -12,13 +12,7 @@ from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
 
 
 def check_arguments(arguments: object) -> None:
-    """Require the arguments that a model is exported with.
-
-    Raises
-    ------
-    ModelError
-        The arguments are neither a tuple nor a list.
-    """
+    """Require the arguments that a model is exported with."""
     if not isinstance(arguments, tuple | list):
         raise ModelError(
             f"The model's arguments are given as {shown(arguments)}.",

@@ -127,11 +127,6 @@ class CallSite:
         as_called
             Whether the function is to have all sizes that are known, which a choice depends on:
             of a tensor that is absent, that it has no elements.
-
-        Raises
-        ------
-        LinkError
-            A type of the call differs from the kernel's.
         """
         kernel = self._kernel
         given = (len(operands), len(results))
@@ -191,11 +186,6 @@ class CallSite:
         -------
         int
             How many leading dims there are.
-
-        Raises
-        ------
-        LinkError
-            Sizes do not fit.
         """
         shapes = {
             operand.name: sizes

@@ -163,11 +163,6 @@ def kernel_functions(
     ----------
     calls
         Those that linking has declared itself, for calls in other dialects.
-
-    Raises
-    ------
-    LinkError
-        A call names no given kernel or does not fit its declaration, or the model calls no kernel.
     """
     declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
     given: list[Kernel | Choice] = [*library.kernels, *library.choices]

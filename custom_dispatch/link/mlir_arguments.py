@@ -32,11 +32,6 @@ def arrange(
     ----------
     what
         The call, for errors.
-
-    Raises
-    ------
-    LinkError
-        An attribute is no scalar's, a value is missing, or there are too many.
     """
     kernel = kernels_of(item)[0]
     named = {
@@ -82,13 +77,7 @@ def arrange(
 
 
 def constant_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> Any:
-    """A number that is an attribute, as a constant of a scalar's type at the insertion point.
-
-    Raises
-    ------
-    LinkError
-        The attribute is not a number, or one that the type cannot represent.
-    """
+    """A number that is an attribute, as a constant of a scalar's type at the insertion point."""
     if not isinstance(attribute, ir.FloatAttr | ir.BoolAttr | ir.IntegerAttr):
         raise site.refusal(
             f"has {attribute} for the scalar `{scalar.name}`", f"a number that {scalar.dtype} holds"
@@ -106,13 +95,7 @@ def constant_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> Any:
 
 
 def constant(scalar: Scalar, value: Any) -> ir.Attribute | None:
-    """A number as a kernel's scalar takes it; None for a value of the model.
-
-    Raises
-    ------
-    LinkError
-        The scalar's type cannot represent the number.
-    """
+    """A number as a kernel's scalar takes it; None for a value of the model."""
     kind = ir.Type.parse(scalar.argument_type)
     if isinstance(value, ir.Value):
         element = value.type

@@ -63,11 +63,6 @@ def parse_content(content: bytes, what: str) -> ir.Module:
     ----------
     what
         What it is, for errors.
-
-    Raises
-    ------
-    ModelError
-        The content is not valid MLIR.
     """
     try:
         source: Any = content if content.startswith(b"ML\xefR") else content.decode("utf-8")

@@ -268,11 +268,6 @@ def read_example(
         The arguments of the kernel that the parameters stand for, or numbers that fixed scalars are
         functions of; None for those that the function says (`OPERANDS`), or for all that are not
         fixed, without as many of the optional ones, from the last on, as there are too few.
-
-    Raises
-    ------
-    DeclarationError
-        The function cannot serve as a pattern, or its types are not the kernel's.
     """
     kernel = pattern.kernel
     functions = [op for op in functions_of(module) if is_public(op) and not is_declaration(op)]

@@ -25,11 +25,6 @@ def fitting_of(match: Match) -> Fitting:
 
     What a kernel requires of sizes has to be known to hold: the model computes something for the
     others, too.
-
-    Raises
-    ------
-    LinkError
-        Sizes do not fit.
     """
     pattern = match.example.pattern
     kernel = pattern.kernel
@@ -58,13 +53,7 @@ def fitting_of(match: Match) -> Fitting:
 
 
 def number_for(match: Match, name: str, function: Callable[..., float]) -> float:
-    """What a pattern has for a scalar that follows from sizes or numbers of a place.
-
-    Raises
-    ------
-    LinkError
-        One of the sizes is not known.
-    """
+    """What a pattern has for a scalar that follows from sizes or numbers of a place."""
     known = KnownSizes(match.example.pattern.kernel, is_strict=False)
     try:
         known.bind_place(match)

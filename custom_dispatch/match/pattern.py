@@ -184,13 +184,7 @@ def is_by_name(value: object) -> bool:
 def check_fixed(
     kernel: Kernel, fixed: Mapping[str, Any] | None, numbers: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The values of fixed scalars.
-
-    Raises
-    ------
-    DeclarationError
-        One is for something else than a scalar that calls pass.
-    """
+    """The values of fixed scalars."""
     if not is_by_name(fixed):
         raise wrong(kernel, f"fixes {shown(fixed)}", 'values of scalars by name: {"causal": True}')
     found = dict(fixed or {})
@@ -231,13 +225,7 @@ def _check_function_of_dims(
 def check_axes(
     kernel: Kernel, axes: Mapping[str, Sequence[int]] | None
 ) -> dict[str, tuple[int, ...]]:
-    """The orders of axes, by operands and results.
-
-    Raises
-    ------
-    DeclarationError
-        One is for something else than a buffer of a known rank, or no order of its axes.
-    """
+    """The orders of axes, by operands and results."""
     if not is_by_name(axes):
         raise wrong(kernel, f"has the axes {shown(axes)}", 'orders by name: {"k": (0, 2, 1)}')
     ranks = {
@@ -265,13 +253,7 @@ def check_axes(
 
 
 def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, int]:
-    """The values of dims that functions are traced with.
-
-    Raises
-    ------
-    DeclarationError
-        One is for no dim, or no size.
-    """
+    """The values of dims that functions are traced with."""
     dims = [dim.name for dim in kernel.dims]
     if not is_by_name(sizes):
         raise wrong(kernel, f"has the sizes {shown(sizes)}", 'numbers by dim: {"heads": 8}')

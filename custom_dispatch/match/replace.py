@@ -44,13 +44,7 @@ ByName = Mapping[str, list[ir.Operation]]
 
 
 def patterns_of(items: Any) -> list[Any]:
-    """`replace=` as a list of patterns.
-
-    Raises
-    ------
-    DeclarationError
-        An item is not a pattern.
-    """
+    """`replace=` as a list of patterns."""
     found = as_list(items)
     for item in found:
         if not isinstance(item, Replaceable):

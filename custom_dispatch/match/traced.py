@@ -38,11 +38,6 @@ def scalar_values(pattern: OfFunctions, names: Sequence[str]) -> list[dict[str, 
     ----------
     names
         The parameters that are scalars.
-
-    Raises
-    ------
-    DeclarationError
-        Two are bools, which cannot be told apart.
     """
     first, second = dict[str, Any](), dict[str, Any]()
     seen: list[str] = []
@@ -192,11 +187,6 @@ def check_functions(item: Kernel | Choice, given: Any, framework: str) -> tuple[
     ----------
     framework
         Whose they are, for errors: "PyTorch".
-
-    Raises
-    ------
-    DeclarationError
-        No function is given.
     """
     functions = tuple(given) if isinstance(given, list | tuple) else (given,)
     if not functions or not all(map(callable, functions)):
@@ -226,13 +216,7 @@ class OfFunctions(Replaceable):
         return arguments_by_name(self.kernel)
 
     def parameters(self, function: Computes) -> dict[str, bool]:
-        """A function's parameters, and whether each has a default.
-
-        Raises
-        ------
-        DeclarationError
-            A parameter is not an argument of the kernel, or one is missing.
-        """
+        """A function's parameters, and whether each has a default."""
         kernel, fixed = self.kernel, self.fixed
         try:
             signature = inspect.signature(function)

@@ -67,13 +67,7 @@ def check_kernel(kernel: Kernel, device: str) -> Iterator[CheckResult]:
 
 
 def checked_sizes(kernel: Kernel) -> list[dict[str, int]]:
-    """The sizes for which a kernel is compared.
-
-    Raises
-    ------
-    DeclarationError
-        The kernel declares no reference, or requires what none of the sizes fits.
-    """
+    """The sizes for which a kernel is compared."""
     if kernel.reference is None:
         raise DeclarationError(
             f"Kernel `{kernel.name}` declares no reference.",

@@ -103,13 +103,7 @@ def inputs_for_kernel(
 
 
 def given_inputs(kernel: Kernel | None, kind: FunctionType, values: Sequence[Any]) -> BenchInputs:
-    """Inputs that the user gave.
-
-    Raises
-    ------
-    CallError
-        Their number is another than the function's, or their sizes do not fit the kernel.
-    """
+    """Inputs that the user gave."""
     if len(values) != len(kind.inputs):
         raise CallError(
             f"{len(values)} inputs are given.",
@@ -131,13 +125,7 @@ def given_inputs(kernel: Kernel | None, kind: FunctionType, values: Sequence[Any
 def inputs_for_type(
     label: str, kind: FunctionType, generator: numpy.random.Generator
 ) -> BenchInputs:
-    """Random inputs of a function whose type says all sizes.
-
-    Raises
-    ------
-    CallError
-        The type leaves a size open.
-    """
+    """Random inputs of a function whose type says all sizes."""
     values: list[Any] = []
     for index, item in enumerate(kind.inputs):
         if item.sizes is None:

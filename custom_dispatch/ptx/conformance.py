@@ -123,11 +123,6 @@ def check_parameters(
     ----------
     found
         A description and a size in bytes, for every parameter in order.
-
-    Raises
-    ------
-    PtxError
-        The number of parameters or a size differs.
     """
     wanted = abi.parameters
     if len(found) != len(wanted):
@@ -198,13 +193,7 @@ def _alignment(
 
 
 def _check_dynamic_shared_memory(kernel: Kernel, entry: Entry, module: Module, origin: str) -> None:
-    """Code that uses `extern __shared__` memory needs some: with none it writes past the block's.
-
-    Raises
-    ------
-    PtxError
-        The kernel uses such memory and declares none.
-    """
+    """Code that uses `extern __shared__` memory needs some, or it writes past the block's."""
     dynamic = {v.name for v in module.variables if v.space == "shared" and v.is_extern}
     if kernel.dynamic_shared_memory or not dynamic:
         return

@@ -43,11 +43,6 @@ def check_rewritten(
     ----------
     parameters
         The names of the entry's parameters.
-
-    Raises
-    ------
-    PtxError
-        The entry was rewritten for another signature.
     """
     if tuple(parameters) != rewritten_parameters(entry, abi):
         raise PtxError(

@@ -75,13 +75,7 @@ def syntax_error(line: int, found: str, expected: str) -> PtxError:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split PTX text into tokens, ending with one of kind END.
-
-    Raises
-    ------
-    PtxError
-        The text holds a character that is not PTX, or a comment or string does not end.
-    """
+    """Split PTX text into tokens, ending with one of kind END."""
     tokens: list[Token] = []
     position, line = 0, 1
     while True:

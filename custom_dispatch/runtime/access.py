@@ -58,13 +58,7 @@ class Access:
         return f"{self._end[0]} {sentence(self._end[1])}" if self._end else ""
 
     def check(self) -> None:
-        """Require that the devices can be used.
-
-        Raises
-        ------
-        DeviceError
-            They were lost, or belong to the process that this one was forked from.
-        """
+        """Require that the devices can be used."""
         if self._end:
             raise DeviceError(self._end[0], next_step=self._end[1])
 

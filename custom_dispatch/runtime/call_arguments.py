@@ -67,11 +67,6 @@ def scalar_value(
     signless
         Take an integer of either signedness, and return it as the signed one of the same bits:
         what a model's integer types mean.
-
-    Raises
-    ------
-    CallError
-        It is no number, or the type does not hold it.
     """
     try:
         number = float(value) if kind.is_float else int(value)
@@ -157,13 +152,7 @@ class Arguments:
         self.count = len(kinds)
 
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What a call passes, in the function's order.
-
-        Raises
-        ------
-        CallError
-            There are too few or too many arguments, or a name is unknown.
-        """
+        """What a call passes, in the function's order."""
         names = self._points.names
         values = list(arguments)
         if named and not names:

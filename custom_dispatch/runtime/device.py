@@ -118,11 +118,6 @@ def hal_device(name: str) -> Any:
     ----------
     name
         As of `Device.argument`.
-
-    Raises
-    ------
-    DeviceError
-        IREE cannot create the device.
     """
     import iree.runtime as rt
 

@@ -41,11 +41,6 @@ def choose_device(wanted: str, label: str, manifest: Manifest | None) -> Choice:
         The module's name in messages.
     manifest
         What the module holds, where it says so.
-
-    Raises
-    ------
-    DeviceError
-        The module cannot run on the wanted device, or on any device here.
     """
     wanted = read_device(wanted)
     name = "cuda" if wanted in ("auto", "cpu") else wanted

@@ -145,11 +145,6 @@ def reshaped(array: Any, shape: Shape, *, writes: bool = False, what: str = "") 
     ----------
     writes
         Whether the array is to be written: then a copy will not do.
-
-    Raises
-    ------
-    CallError
-        Only a copy would have that shape.
     """
     if tuple(array.shape) == shape:
         return array

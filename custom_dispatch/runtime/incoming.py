@@ -31,13 +31,7 @@ _CUDA_ALIGNMENT = 16
 
 
 def read_array(value: Any, what: str) -> Array:
-    """An array as one of the kinds that calls know, without copying it.
-
-    Raises
-    ------
-    CallError
-        The value is not such an array.
-    """
+    """An array as one of the kinds that calls know, without copying it."""
     if isinstance(value, DeviceArray | rt.DeviceArray | ForeignArray):
         return value
     # numpy loads `numpy.ma` when it is first asked for, which takes 7 ms.
@@ -87,13 +81,7 @@ def shape_of(array: Array) -> tuple[int, ...]:
 
 
 def dtype_of(array: Array, what: str) -> ElementType:
-    """An array's element type.
-
-    Raises
-    ------
-    CallError
-        Kernels take no arrays of this dtype.
-    """
+    """An array's element type."""
     found, kind = _dtype(array)
     if kind is None:
         raise CallError(
@@ -114,13 +102,7 @@ def _dtype(array: Array) -> tuple[object, ElementType | None]:
 
 
 def check_array(array: Array, kind: ValueType, what: str) -> None:
-    """Require a tensor's dtype, rank and static sizes. Nothing is converted silently.
-
-    Raises
-    ------
-    CallError
-        The dtype, the rank or a static size differs.
-    """
+    """Require a tensor's dtype, rank and static sizes. Nothing is converted silently."""
     check_dtype(array, kind.dtype, what)
     sizes = kind.sizes or ()
     shape = shape_of(array)
@@ -140,13 +122,7 @@ def check_array(array: Array, kind: ValueType, what: str) -> None:
 
 
 def check_dtype(array: Array, kind: ElementType, what: str) -> None:
-    """Require a dtype; for integers any signedness of the same size.
-
-    Raises
-    ------
-    CallError
-        The dtype differs.
-    """
+    """Require a dtype; for integers any signedness of the same size."""
     found, own = _dtype(array)
     if own is not kind and (own is None or not _same(own, kind)):
         name = kind.to_numpy()
@@ -166,11 +142,6 @@ def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any
     """Put an array of the right dtype on a device; return the `HalBufferView`.
 
     What is on the device already is not copied; `Needs.of` says what it waits for.
-
-    Raises
-    ------
-    CallError
-        It is on another device, or laid out in a way that the device does not read.
     """
     if isinstance(array, numpy.ndarray):
         return to_device(device.hal, array, kind)

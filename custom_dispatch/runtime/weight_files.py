@@ -70,11 +70,6 @@ def open_parameters(
         Its file, beside which its weights are looked for.
     given
         The weights, where the caller says so.
-
-    Raises
-    ------
-    ModuleFileError
-        The archive is missing, cannot be read, or belongs to another module.
     """
     if isinstance(given, Mapping):
         return [

@@ -211,13 +211,7 @@ def to_bytes(value: object) -> bytes:
 
 
 def from_bytes(kind: type[T], data: bytes) -> T:
-    """The value that `to_bytes` wrote.
-
-    Raises
-    ------
-    ValueError
-        The bytes are not those of a value of that type.
-    """
+    """The value that `to_bytes` wrote."""
     try:
         (size,) = _SIZE.unpack_from(data)
         sizes, tree = json.loads(data[_SIZE.size : _SIZE.size + size])

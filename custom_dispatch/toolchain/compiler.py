@@ -104,13 +104,7 @@ class Compiler(Protocol):
 
 
 def read_source(path: Path) -> bytes:
-    """Read a `.cu` file as a compiler will take it: UTF-8, without a byte order mark.
-
-    Raises
-    ------
-    SourceError
-        It is missing, a directory, unreadable, not UTF-8 text, or holds a NUL character.
-    """
+    """Read a `.cu` file as a compiler will take it: UTF-8, without a byte order mark."""
     data = read_bytes(path, "The CUDA source", SourceError)
     try:
         data.decode("utf-8")
@@ -133,13 +127,7 @@ def read_source(path: Path) -> bytes:
 
 
 def check_include_dirs(request: CompileRequest) -> None:
-    """Refuse an include directory that is not one: compilers ignore it silently.
-
-    Raises
-    ------
-    SourceError
-        It does not exist, or is a file.
-    """
+    """Refuse an include directory that is not one: compilers ignore it silently."""
     for path in request.include_dirs:
         if not is_directory(path):
             raise SourceError(
@@ -317,11 +305,6 @@ def compile_entries(
     name_all
         Whether asking for a symbol leaves the PTX as it is. Otherwise plain names are asked for
         only where the PTX has no such entry, as for a C++ function in no namespace.
-
-    Raises
-    ------
-    SourceError
-        The source does not compile, or has no kernel of a C++ name.
     """
     # A mangled name is one that C++ cannot look up.
     known = tuple(entry for entry in request.entries if not entry.startswith("_Z"))

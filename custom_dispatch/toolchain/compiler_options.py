@@ -59,13 +59,7 @@ def _known() -> _Known:
 
 
 def check_options(options: Sequence[str]) -> tuple[Option, ...]:
-    """Read declared options.
-
-    Raises
-    ------
-    DeclarationError
-        One is not text, has no value where it needs one, or is refused.
-    """
+    """Read declared options."""
     if isinstance(options, str):
         raise DeclarationError(
             f"options is the text {options!r}.",

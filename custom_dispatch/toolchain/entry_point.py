@@ -264,12 +264,6 @@ def check_types(kernel: Kernel, signature: CSignature, origin: str) -> None:
         The compiler's description; as many parameters as the PTX has.
     origin
         The source's name, for errors.
-
-    Raises
-    ------
-    PtxError
-        An operand has another element type, is a pointer where the other is a value, or would be
-        written through a pointer to something constant.
     """
     texts = _split(signature.text)
     for index, (declared, found) in enumerate(

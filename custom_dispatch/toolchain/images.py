@@ -223,13 +223,7 @@ class CubinKernel:
 
 
 def read_cubin(data: bytes) -> dict[str, CubinKernel]:
-    """The kernels of a cubin, by name.
-
-    Raises
-    ------
-    PtxError
-        The bytes are no complete ELF file.
-    """
+    """The kernels of a cubin, by name."""
     try:
         sections = {section.name: section for section in _sections(data)}
         amounts = _amounts(sections)

@@ -40,13 +40,7 @@ class Form:
 
 
 def check_form(image: str, ptx_version: str | None) -> Form:
-    """The form that is asked for.
-
-    Raises
-    ------
-    DeclarationError
-        There is no such image or version.
-    """
+    """The form that is asked for."""
     if not is_one_of(image, IMAGES):
         raise DeclarationError(
             f"image is given as {shown(image)}.",
@@ -72,13 +66,7 @@ def stated_version(ptx: bytes) -> tuple[int, int] | None:
 
 
 def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
-    """PTX that says it needs an older version; whether it does, ptxas finds out.
-
-    Raises
-    ------
-    PtxError
-        The PTX states an older version itself.
-    """
+    """PTX that says it needs an older version; whether it does, ptxas finds out."""
     found = stated_version(ptx) or version
     if found == version:
         return ptx
@@ -167,13 +155,7 @@ class Object:
         return next(known, EntryPoint(entry, entry))
 
     def write(self, directory: Path) -> Path:
-        """Write the object as `directory / file_name`, whole or not at all; return that path.
-
-        Raises
-        ------
-        OutputError
-            The directory is a file, may not be written or made, or the disk is full.
-        """
+        """Write the object as `directory / file_name`, whole or not at all; return that path."""
         path = directory / self.file_name
         if exists(directory) and not is_directory(directory):
             raise OutputError(

@@ -263,13 +263,7 @@ def read_dependencies(rule: bytes) -> tuple[str, ...]:
 
 @cache
 def tool_version(path: Path) -> str:
-    """The full version that a CUDA tool prints: "13.0.88".
-
-    Raises
-    ------
-    ToolNotFoundError
-        The tool does not run, or is not one of CUDA's.
-    """
+    """The full version that a CUDA tool prints: "13.0.88"."""
     completed = run([path, "--version"], timeout_seconds=60)
     match = _VERSION.search(completed.stdout.decode("utf-8", "replace"))
     if completed.returncode != 0 or match is None:

@@ -76,13 +76,7 @@ class NvrtcProcess:
         self._facts: Facts | None = None
 
     def begin(self) -> Started:
-        """Start it, if it does not run, so that it loads NVRTC meanwhile.
-
-        Raises
-        ------
-        ToolNotFoundError
-            There is no Python to start.
-        """
+        """Start it, if it does not run, so that it loads NVRTC meanwhile."""
         if self._started is None:
             if not sys.executable or getattr(sys, "frozen", False):
                 raise ToolNotFoundError(

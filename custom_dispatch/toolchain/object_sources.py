@@ -28,13 +28,7 @@ SUFFIXES = (".ptx", ".cubin", ".fatbin")
 
 
 def read_object(name: str, target: Target, path: Path) -> Object:
-    """Read an object file and find out by its bytes what it is; its entries are those of remarks.
-
-    Raises
-    ------
-    PtxError
-        It is missing, unreadable, no GPU code, or has no code for the target's architecture.
-    """
+    """Read an object file, and see by its bytes what it is; its entries are those of remarks."""
     data = read_bytes(path, "The object", PtxError)
     notes = data
     try:
@@ -91,11 +85,6 @@ def find_in_directory(
         The names that the objects may have; the first is preferred.
     image
         The kind that is preferred where there are several of one name.
-
-    Raises
-    ------
-    DeclarationError
-        The directory does not exist.
     """
     if not is_directory(directory):
         raise DeclarationError(

@@ -120,13 +120,7 @@ def _stem(members: Sequence[Kernel]) -> str:
 def check_kernels(
     kernels: Kernel | Choice | Iterable[Kernel | Choice],
 ) -> tuple[list[Kernel], tuple[Choice, ...]]:
-    """The kernels, those of choices among them, each once; and the choices.
-
-    Raises
-    ------
-    DeclarationError
-        There are no kernels, an item is not a kernel, or two different ones have the same name.
-    """
+    """The kernels, those of choices among them, each once; and the choices."""
     items = check_callees(kernels)
     if not items:
         raise DeclarationError(
@@ -140,13 +134,7 @@ def check_kernels(
 
 
 def check_callees(kernels: Any) -> list[Kernel | Choice]:
-    """The kernels and choices that are given, each once.
-
-    Raises
-    ------
-    DeclarationError
-        An item is neither a kernel nor a choice, or two different ones have the same name.
-    """
+    """The kernels and choices that are given, each once."""
     given = [kernels] if isinstance(kernels, Kernel | Choice) else several(kernels)
     if given is None:
         raise no_kernel(kernels)
@@ -172,11 +160,6 @@ def check_targets(targets: str | Target | Iterable[str | Target] | None) -> list
     """The targets, each once: the CUDA targets, best first, and then the CPU.
 
     None stands for `DEFAULT_TARGETS`.
-
-    Raises
-    ------
-    DeclarationError
-        There are no targets, an item is not a target, or several are CPUs.
     """
     if targets is None:
         targets = DEFAULT_TARGETS
@@ -258,13 +241,7 @@ _MEASURED = (
 
 
 def check_directory(objects: Path | str) -> Path:
-    """The directory of objects built elsewhere.
-
-    Raises
-    ------
-    DeclarationError
-        The value is not a path.
-    """
+    """The directory of objects built elsewhere."""
     if isinstance(objects, str | os.PathLike) and objects != "":
         return as_path(objects, "objects", DeclarationError)
     raise DeclarationError(
@@ -294,13 +271,7 @@ def check_include_dirs(directories: Sequence[Path | str]) -> tuple[Path, ...]:
 
 
 def check_one_form(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None:
-    """Require kernels that are the same on all targets: a fatbin is one object, with one launch.
-
-    Raises
-    ------
-    DeclarationError
-        One has an implementation of its own for some of them.
-    """
+    """Require kernels that are the same on all targets: a fatbin is one object, with one launch."""
     for kernel in kernels:
         target = next((item for item in targets if kernel.for_target(item) is not kernel.own), None)
         if target is not None and len(targets) > 1:
@@ -314,13 +285,7 @@ def check_one_form(kernels: Sequence[Kernel], targets: Sequence[Target]) -> None
 
 
 def check_jobs(jobs: int | None) -> int:
-    """How many compilations run at once: as many as this process has CPUs, if not said.
-
-    Raises
-    ------
-    DeclarationError
-        The value is not a positive integer.
-    """
+    """How many compilations run at once: as many as this process has CPUs, if not said."""
     if jobs is None:
         return len(os.sched_getaffinity(0))
     number = as_integer(jobs)

@@ -59,11 +59,6 @@ def validate(
         What PTX becomes; for a fatbin a cubin, to be joined with the others later.
     reading
         Held while PTX is read, and not while it is assembled.
-
-    Raises
-    ------
-    PtxError
-        The object is not what the declarations say, or does not assemble.
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":

@@ -110,13 +110,7 @@ def _first_plan(thread: ThreadCode, live: Sequence[frozenset[str]]) -> WarpPlan:
 def _with_divergent(
     plan: WarpPlan, live: Sequence[frozenset[str]], divergent: frozenset[int]
 ) -> WarpPlan:
-    """The same plan where lanes may go apart at the ends of some blocks.
-
-    Raises
-    ------
-    NoWarpFormError
-        Lanes might then pass each other, or wait for each other in vain.
-    """
+    """The same plan where lanes may go apart at the ends of some blocks."""
     graph = plan.thread.graph
     divergence = find_divergence(graph, dict(enumerate(live)), divergent)
     if divergence is None or _may_spin(graph, divergent):

@@ -13,13 +13,7 @@ from custom_dispatch.kernel.names import shown
 
 
 def arrays_of(values: Sequence[Any]) -> list[numpy.ndarray[Any, Any]]:
-    """What is in containers, in the order of a module's arguments and results.
-
-    Raises
-    ------
-    ModelError
-        One is no array.
-    """
+    """What is in containers, in the order of a module's arguments and results."""
     given = jax.tree.leaves(tuple(values))
     for item in given:
         if isinstance(item, jax.ShapeDtypeStruct):

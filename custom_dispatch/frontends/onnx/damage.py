@@ -27,11 +27,6 @@ def check_undamaged(graph: onnx.GraphProto) -> None:
 
     Protobuf gives bytes for what is no UTF-8. ONNX's inference takes the lower 32 bits of an axis,
     and IREE 3.13 was not done with one of -2^62 after two minutes.
-
-    Raises
-    ------
-    ModelError
-        A name is not text, or an axis is out of range.
     """
     tensors = [*graph.input, *graph.output, *graph.initializer]
     names: list[Any] = [tensor.name for tensor in tensors]
@@ -59,13 +54,7 @@ def check_undamaged(graph: onnx.GraphProto) -> None:
 
 
 def array_of(tensor: onnx.TensorProto) -> numpy.ndarray[Any, Any]:
-    """A tensor that is in the model.
-
-    Raises
-    ------
-    ModelError
-        It has not as many elements as its shape says.
-    """
+    """A tensor that is in the model."""
     try:
         found: numpy.ndarray[Any, Any] = onnx.numpy_helper.to_array(tensor)
         return found

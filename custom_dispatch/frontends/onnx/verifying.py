@@ -38,11 +38,6 @@ def evaluate(source: Any, graph: Graph, nodes: Nodes) -> tuple[list[Any], list[T
 
     It is evaluated as it is given, `source`, and where ONNX lacks operators of that as it is
     imported, `graph`.
-
-    Raises
-    ------
-    ModelError
-        ONNX's evaluator cannot run it with these inputs.
     """
     inputs = _random_inputs(graph)
     operators = [evaluated(kernel, domain) for (domain, _), kernel in nodes.items()]

@@ -59,13 +59,7 @@ _MOST_ROUNDS = 4
 def export_model(
     model: Any, arguments: Sequence[Any], dynamic_shapes: Any
 ) -> torch.export.ExportedProgram:
-    """Export a model, and see that what comes out can be compiled.
-
-    Raises
-    ------
-    ModelError
-        PyTorch cannot export it, or it is one that a module cannot be.
-    """
+    """Export a model, and see that what comes out can be compiled."""
     if isinstance(model, torch.export.ExportedProgram):
         program = copy.copy(model)  # what is changed here is not its owner's
         program._graph_module = copy.deepcopy(model.graph_module)
@@ -188,11 +182,6 @@ def import_program(
         Whether products of groups stay one operator, which patterns take and IREE does not.
     rewrites
         What then writes other spellings of patterns' functions as these.
-
-    Raises
-    ------
-    ModelError
-        The importer does not know something in it.
     """
     digests: dict[Any, tuple[torch.Tensor, str]] = {}
     held = {**program.constants, **program.state_dict}

@@ -134,13 +134,7 @@ def _register(kernel: Kernel | Choice, namespace: str) -> Any:
 
 
 def _check_schema(item: Kernel | Choice) -> str:
-    """The operator's schema.
-
-    Raises
-    ------
-    DeclarationError
-        A kernel takes no buffer, or takes other kinds of numbers than another.
-    """
+    """The operator's schema."""
     kernels = kernels_of(item)
     for kernel in kernels:
         if not any(isinstance(value, Buffer) and not value.optional for value in kernel.inputs):

@@ -114,13 +114,7 @@ class Pattern(OfFunctions):
 
 
 def as_pattern(item: Any) -> Pattern | TextPattern:
-    """An entry of `replace=` as a pattern; text is in the torch dialect.
-
-    Raises
-    ------
-    DeclarationError
-        It is neither a pattern nor a kernel with a reference.
-    """
+    """An entry of `replace=` as a pattern; text is in the torch dialect."""
     if isinstance(item, Pattern | TextPattern):
         return item
     if not isinstance(item, Kernel | Choice):
@@ -306,11 +300,6 @@ def _exported(
         How many leading dims there are, for operands that take any number of them.
     which
         Whether scalars have their first or second values.
-
-    Raises
-    ------
-    DeclarationError
-        It is no function of PyTorch's.
     """
     given = dict(zip(names, example_values(pattern, names, leading, which), strict=True))
     tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}

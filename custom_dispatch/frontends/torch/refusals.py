@@ -95,13 +95,7 @@ def compile_error(program: torch.export.ExportedProgram, error: ModelError) -> M
 
 
 def check_program(program: torch.export.ExportedProgram) -> None:
-    """Refuse a model that a module cannot be.
-
-    Raises
-    ------
-    ModelError
-        It is in training mode, or has values that IREE lacks.
-    """
+    """Refuse a model that a module cannot be."""
     for node in program.graph.nodes:
         index = _TRAINING.get(node.target)
         if index is not None and node.args[index] and None not in node.args[3:4]:
@@ -242,11 +236,6 @@ def check_unsigned(module: ir.Module) -> None:
     ----------
     module
         The model, in the torch dialect.
-
-    Raises
-    ------
-    ModelError
-        The model has such an operation.
     """
     for op in operations_of(module):
         namespace, _, rest = kind_of(op).removeprefix("torch.").partition(".")

@@ -25,13 +25,7 @@ _MASK = 4
 
 
 def write_attention(module: ir.Module) -> None:
-    """Replace each attention by products and a softmax.
-
-    Raises
-    ------
-    ModelError
-        The model has attention in the form that IREE lowers it to, which gives wrong results too.
-    """
+    """Replace each attention by products and a softmax."""
     if operations_of(module, _ONLINE):
         raise ModelError(
             f"The model has the operation `{_ONLINE}`, which IREE 3.13 computes wrongly on CPUs.",
