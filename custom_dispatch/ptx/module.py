@@ -55,34 +55,23 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of an entry or function.
-
-    Attributes
-    ----------
-    name
-        The parameter's name.
-    type
-        Element type without its dot.
-    count
-        Number of elements when declared as an array (a struct by value is ``.b8 name[size]``);
-        None for a scalar.
-    align
-        Alignment in bytes, declared or natural.
-    pointer_space
-        The state space of ``.ptr`` ("" when ``.ptr`` names none), or None without ``.ptr``.
-    pointer_align
-        Alignment of what it points to, from ``.ptr .align N``; None when not given.
-    span
-        The declaration's place in the text.
-    """
+    """A parameter of an entry or function."""
 
     name: str
+    """The parameter's name."""
     type: str
+    """Element type without its dot."""
     count: int | None
+    """Number of elements when declared as an array (a struct by value is ``.b8 name[size]``);
+    None for a scalar."""
     align: int
+    """Alignment in bytes, declared or natural."""
     pointer_space: str | None
+    """The state space of ``.ptr`` ("" when ``.ptr`` names none), or None without ``.ptr``."""
     pointer_align: int | None
+    """Alignment of what it points to, from ``.ptr .align N``; None when not given."""
     span: Span
+    """The declaration's place in the text."""
 
     @property
     def size_bytes(self) -> int:
@@ -92,37 +81,25 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of a module or function.
-
-    Attributes
-    ----------
-    space
-        State space: ``"global"``, ``"const"``, ``"shared"``, ``"local"``, ``"param"``, ``"tex"``.
-    name
-        The name; with ``@`` and a number when declared in a nested scope.
-    type
-        Element type without its dot; for a vector variable ``.v4 .f32`` the element's.
-    dims
-        Array dimensions, outermost first (the vector width comes last); empty for a scalar.
-        A first dimension of 0 is ``[]``: a size given at launch, or by the initializer.
-    align
-        Alignment in bytes, declared or natural.
-    initializer
-        Values, as nested as written; None without one.
-    is_extern
-        True for ``.extern``: defined elsewhere, or sized at launch.
-    line
-        Line of the declaration, from 1.
-    """
+    """A variable of a module or function."""
 
     space: str
+    """State space: ``"global"``, ``"const"``, ``"shared"``, ``"local"``, ``"param"``, ``"tex"``."""
     name: str
+    """The name; with ``@`` and a number when declared in a nested scope."""
     type: str
+    """Element type without its dot; for a vector variable ``.v4 .f32`` the element's."""
     dims: tuple[int, ...]
+    """Array dimensions, outermost first (the vector width comes last); empty for a scalar.
+    A first dimension of 0 is ``[]``: a size given at launch, or by the initializer."""
     align: int
+    """Alignment in bytes, declared or natural."""
     initializer: Initializer | None
+    """Values, as nested as written; None without one."""
     is_extern: bool
+    """True for ``.extern``: defined elsewhere, or sized at launch."""
     line: int
+    """Line of the declaration, from 1."""
 
     @property
     def count(self) -> int:
@@ -148,30 +125,20 @@ def opcode_parts(opcode: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction.
-
-    Attributes
-    ----------
-    opcode
-        With its modifiers in the ISA's order: ``"ld.global.nc.f32"``.
-    operands
-        In the order written, destination first.
-    predicate
-        The guard, ``@%p1`` or ``@!%p1``, or None.
-    line
-        Its line in the PTX text, from 1.
-    location
-        Its place in the ``.cu`` source, where the PTX tells.
-    span
-        Its place in the text, guard and semicolon included.
-    """
+    """One instruction."""
 
     opcode: str
+    """With its modifiers in the ISA's order: ``"ld.global.nc.f32"``."""
     operands: tuple[Operand, ...]
+    """In the order written, destination first."""
     predicate: Register | None
+    """The guard, ``@%p1`` or ``@!%p1``, or None."""
     line: int
+    """Its line in the PTX text, from 1."""
     location: Location | None
+    """Its place in the ``.cu`` source, where the PTX tells."""
     span: Span
+    """Its place in the text, guard and semicolon included."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -201,109 +168,72 @@ Statement = Instruction | Label | BranchTargets
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A device function, `.func`.
-
-    Attributes
-    ----------
-    name
-        The (mangled) name.
-    results
-        Return parameters.
-    parameters
-        Parameters, in order.
-    body
-        Statements in order with the scopes flattened; empty for a declaration.
-    variables
-        Variables declared in the body.
-    is_declaration
-        True when the body is elsewhere.
-    line
-        Line of `.func` in the text.
-    """
+    """A device function, `.func`."""
 
     name: str
+    """The (mangled) name."""
     results: tuple[Parameter, ...]
+    """Return parameters."""
     parameters: tuple[Parameter, ...]
+    """Parameters, in order."""
     body: tuple[Statement, ...]
+    """Statements in order with the scopes flattened; empty for a declaration."""
     variables: tuple[Variable, ...]
+    """Variables declared in the body."""
     is_declaration: bool
+    """True when the body is elsewhere."""
     line: int
+    """Line of `.func` in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel, `.entry`.
-
-    Attributes
-    ----------
-    name
-        The (mangled) name.
-    parameters
-        Parameters, in order.
-    body
-        Statements in order with the scopes flattened.
-    variables
-        Variables declared in the body.
-    max_threads
-        `.maxntid` (x, y, z), or None.
-    required_threads
-        `.reqntid` (x, y, z), or None.
-    min_blocks
-        `.minnctapersm`, or None.
-    max_registers
-        `.maxnreg`, or None.
-    cluster
-        `.reqnctapercluster` (x, y, z), or None.
-    is_clustered
-        Whether it is launched in clusters only (`.explicitcluster`).
-    line
-        Line of `.entry` in the text.
-    span
-        From `.entry` (or its linkage) to the closing brace.
-    parameters_span
-        What stands between the parentheses.
-    body_span
-        What stands between the braces.
-    """
+    """A kernel, `.entry`."""
 
     name: str
+    """The (mangled) name."""
     parameters: tuple[Parameter, ...]
+    """Parameters, in order."""
     body: tuple[Statement, ...]
+    """Statements in order with the scopes flattened."""
     variables: tuple[Variable, ...]
+    """Variables declared in the body."""
     max_threads: tuple[int, int, int] | None
+    """`.maxntid` (x, y, z), or None."""
     required_threads: tuple[int, int, int] | None
+    """`.reqntid` (x, y, z), or None."""
     min_blocks: int | None
+    """`.minnctapersm`, or None."""
     max_registers: int | None
+    """`.maxnreg`, or None."""
     cluster: tuple[int, int, int] | None
+    """`.reqnctapercluster` (x, y, z), or None."""
     is_clustered: bool
+    """Whether it is launched in clusters only (`.explicitcluster`)."""
     line: int
+    """Line of `.entry` in the text."""
     span: Span
+    """From `.entry` (or its linkage) to the closing brace."""
     parameters_span: Span
+    """What stands between the parentheses."""
     body_span: Span
+    """What stands between the braces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A PTX module.
-
-    Attributes
-    ----------
-    version
-        PTX ISA version, (9, 0) for ``.version 9.0``.
-    target
-        What `.target` lists, the architecture first: ``("sm_90a",)``, ``("sm_80", "debug")``.
-    address_size
-        32 or 64.
-    entries, functions, variables
-        In the order they are written.
-    """
+    """A PTX module."""
 
     version: tuple[int, int]
+    """PTX ISA version, (9, 0) for ``.version 9.0``."""
     target: tuple[str, ...]
+    """What `.target` lists, the architecture first: ``("sm_90a",)``, ``("sm_80", "debug")``."""
     address_size: int
+    """32 or 64."""
     entries: tuple[Entry, ...]
     functions: tuple[Function, ...]
     variables: tuple[Variable, ...]
+    """In the order they are written."""
 
     def entry(self, name: str) -> Entry | None:
         """The entry of this name, or None."""

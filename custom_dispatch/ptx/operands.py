@@ -47,22 +47,15 @@ def type_size(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A declared register.
-
-    Attributes
-    ----------
-    name
-        As written, followed by ``@`` and the scope's number when it was declared in a nested
-        scope: two scopes may use one name for two registers.
-    type
-        The declared type without its dot, such as ``"b32"`` or ``"pred"``.
-    negated
-        True for a predicate operand written ``!%p1``.
-    """
+    """A declared register."""
 
     name: str
+    """As written, followed by ``@`` and the scope's number when it was declared in a nested
+    scope: two scopes may use one name for two registers."""
     type: str
+    """The declared type without its dot, such as ``"b32"`` or ``"pred"``."""
     negated: bool = False
+    """True for a predicate operand written ``!%p1``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +74,12 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """A floating-point literal, by its bits.
-
-    Attributes
-    ----------
-    bits
-        The IEEE 754 bit pattern.
-    width
-        32 for ``0f3F800000``, 64 for ``0d...`` and for decimal literals.
-    """
+    """A floating-point literal, by its bits."""
 
     bits: int
+    """The IEEE 754 bit pattern."""
     width: int
+    """32 for ``0f3F800000``, 64 for ``0d...`` and for decimal literals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +95,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A memory operand: ``[%rd1+16]``, ``[name]``, ``[32]``, or ``[map, {%r1, %r2}]``.
-
-    Attributes
-    ----------
-    base
-        What the address starts from; None for an absolute address.
-    offset
-        Constant bytes added to it.
-    extra
-        What follows a comma inside the brackets: coordinates of textures and tensors.
-    """
+    """A memory operand: ``[%rd1+16]``, ``[name]``, ``[32]``, or ``[map, {%r1, %r2}]``."""
 
     base: Operand | None
+    """What the address starts from; None for an absolute address."""
     offset: int = 0
+    """Constant bytes added to it."""
     extra: tuple[Operand, ...] = ()
+    """What follows a comma inside the brackets: coordinates of textures and tensors."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,14 @@ _ENDINGS = ("bra", "brx", "ret", "exit")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A basic block.
-
-    Attributes
-    ----------
-    instructions
-        All of them; the branch, if there is one, comes last.
-    successors
-        Blocks control may go to, by index: a branch's targets first, then the next block.
-    falls_through
-        Whether control may run on into the next block.
-    """
+    """A basic block."""
 
     instructions: tuple[Instruction, ...]
+    """All of them; the branch, if there is one, comes last."""
     successors: tuple[int, ...]
+    """Blocks control may go to, by index: a branch's targets first, then the next block."""
     falls_through: bool
+    """Whether control may run on into the next block."""
 
     @property
     def branch(self) -> Instruction | None:

@@ -21,29 +21,20 @@ from custom_dispatch.cpu.analysis.suspension import is_barrier
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """What follows from the branches whose lanes may go different ways.
-
-    Attributes
-    ----------
-    waiting
-        For each block, the blocks at which lanes may wait while it runs.
-    blended
-        For each block, the registers that lanes waiting meanwhile may still read: what the block
-        writes must leave their lanes alone.
-    stops
-        The blocks at which lanes may wait.
-    together
-        The blocks that all lanes run together that have not ended.
-    detours
-        By the block whose branch some lanes pass the following blocks with, the block where they
-        wait for the others: those come there and nowhere else, and wait at no barrier before.
-    """
+    """What follows from the branches whose lanes may go different ways."""
 
     waiting: tuple[frozenset[int], ...]
+    """For each block, the blocks at which lanes may wait while it runs."""
     blended: tuple[frozenset[str], ...]
+    """For each block, the registers that lanes waiting meanwhile may still read: what the block
+    writes must leave their lanes alone."""
     stops: frozenset[int]
+    """The blocks at which lanes may wait."""
     together: frozenset[int]
+    """The blocks that all lanes run together that have not ended."""
     detours: Mapping[int, int]
+    """By the block whose branch some lanes pass the following blocks with, the block where they
+    wait for the others: those come there and nowhere else, and wait at no barrier before."""
 
 
 def exit_blocks(graph: Graph) -> frozenset[int]:

@@ -45,18 +45,12 @@ def _changes_nothing(instruction: Instruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Spins:
-    """Where a kernel may wait in loops.
-
-    Attributes
-    ----------
-    asking
-        The blocks in such loops that ask memory.
-    after
-        The blocks that come next when one has been left.
-    """
+    """Where a kernel may wait in loops."""
 
     asking: frozenset[int]
+    """The blocks in such loops that ask memory."""
     after: frozenset[int]
+    """The blocks that come next when one has been left."""
 
 
 def find_spins(graph: Graph) -> Spins:

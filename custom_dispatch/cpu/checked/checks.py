@@ -48,31 +48,22 @@ _MATRIX_ROW_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:
-    """An access to consecutive bytes.
-
-    Attributes
-    ----------
-    size
-        Its bytes; the address is a multiple of them. 0 where the instruction's lowering says of
-        each part by itself that it is accessed (`Frame.check_part`).
-    reads, writes
-        What it does; an atomic operation does both.
-    strong
-        Whether it races only with accesses that are not.
-    swap
-        Whether it is a compare and swap, before which the value may be read in any way: the loop
-        around it starts over if another thread came between (CUDA C++ Programming Guide, "Atomic
-        Functions").
-    lanes
-        How many of a warp's first lanes access memory; the others' addresses mean nothing.
-    """
+    """An access to consecutive bytes."""
 
     size: int
+    """Its bytes; the address is a multiple of them. 0 where the instruction's lowering says of
+    each part by itself that it is accessed (`Frame.check_part`)."""
     reads: bool
     writes: bool
+    """What it does; an atomic operation does both."""
     strong: bool = False
+    """Whether it races only with accesses that are not."""
     swap: bool = False
+    """Whether it is a compare and swap, before which the value may be read in any way: the loop
+    around it starts over if another thread came between (CUDA C++ Programming Guide, "Atomic
+    Functions")."""
     lanes: int = 32
+    """How many of a warp's first lanes access memory; the others' addresses mean nothing."""
 
 
 def access_of(instruction: Instruction, space: str) -> MemoryAccess | None:

@@ -34,23 +34,16 @@ _DIGITS = {"f32": 24, "f64": 53}
 
 @dataclass(frozen=True, slots=True)
 class _Conversion:
-    """A `cvt` of one number.
-
-    Attributes
-    ----------
-    frame
-        Where it is.
-    target, source
-        The types.
-    d, a
-        The operands.
-    """
+    """A `cvt` of one number."""
 
     frame: Frame
+    """Where it is."""
     target: str
     source: str
+    """The types."""
     d: Operand
     a: Operand
+    """The operands."""
 
     def says(self, modifier: str) -> bool:
         """Whether it has a modifier."""

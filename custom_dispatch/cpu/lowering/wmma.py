@@ -35,22 +35,15 @@ _SPACES: Final = ("global", "shared", "shared::cta")
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a matrix lies in the lanes' registers.
-
-    Attributes
-    ----------
-    rows, length
-        So many rows (of B: columns), and elements in each.
-    bits
-        Of an element.
-    along_rows
-        Whether its rows are the matrix's own, and not its columns.
-    """
+    """How a matrix lies in the lanes' registers."""
 
     rows: int
     length: int
+    """So many rows (of B: columns), and elements in each."""
     bits: int
+    """Of an element."""
     along_rows: bool
+    """Whether its rows are the matrix's own, and not its columns."""
 
     @property
     def held(self) -> int:

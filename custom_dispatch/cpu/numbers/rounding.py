@@ -17,24 +17,16 @@ from custom_dispatch.cpu.text.builder import Builder, int_type
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A floating-point format.
-
-    Attributes
-    ----------
-    bits
-        All of them.
-    digits
-        Those of the fraction.
-    bias
-        What the exponent is stored with.
-    most
-        The bits of what a number becomes that is too large.
-    """
+    """A floating-point format."""
 
     bits: int
+    """All of them."""
     digits: int
+    """Those of the fraction."""
     bias: int
+    """What the exponent is stored with."""
     most: int
+    """The bits of what a number becomes that is too large."""
 
 
 _FORMATS: Final = {

@@ -44,24 +44,16 @@ FINISHED = -1
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Where a kernel's shared variables lie.
-
-    Attributes
-    ----------
-    offsets
-        Bytes from the start of shared memory, by name.
-    ends
-        Where each ends.
-    size
-        All of it, the dynamic part included.
-    static_size
-        Where the dynamic part begins.
-    """
+    """Where a kernel's shared variables lie."""
 
     offsets: dict[str, int]
+    """Bytes from the start of shared memory, by name."""
     ends: dict[str, int]
+    """Where each ends."""
     size: int
+    """All of it, the dynamic part included."""
     static_size: int
+    """Where the dynamic part begins."""
 
 
 def place_shared(variables: Iterable[Variable], dynamic: int) -> SharedMemory:

@@ -34,31 +34,21 @@ THREAD: Signature = tuple((f"%tid_{axis}", "i32") for axis in "xyz")
 
 @dataclass(frozen=True)
 class ThreadCode:
-    """A kernel, ready to be lowered.
-
-    Attributes
-    ----------
-    entry, kernel
-        The kernel, its calls put in place.
-    graph
-        Its basic blocks.
-    globals
-        Symbols of the module's variables by PTX name.
-    memory
-        The block's memory.
-    checks
-        In checked mode, what is checked.
-    used_globals
-        The names of the variables that lowered code refers to.
-    """
+    """A kernel, ready to be lowered."""
 
     entry: Entry
     kernel: CpuKernel
+    """The kernel, its calls put in place."""
     graph: Graph
+    """Its basic blocks."""
     globals: Mapping[str, str]
+    """Symbols of the module's variables by PTX name."""
     memory: BlockMemory
+    """The block's memory."""
     checks: Checks | None = None
+    """In checked mode, what is checked."""
     used_globals: set[str] = field(default_factory=set)
+    """The names of the variables that lowered code refers to."""
 
     @cached_property
     def instructions(self) -> list[Instruction]:

@@ -20,21 +20,14 @@ _MOST_ELEMENTS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of memory.
-
-    Attributes
-    ----------
-    first
-        The lane whose element is the first.
-    width
-        How many elements it has.
-    elements
-        Each lane's element, or -1 for a lane that has none in it.
-    """
+    """A stretch of memory."""
 
     first: int
+    """The lane whose element is the first."""
     width: int
+    """How many elements it has."""
     elements: tuple[int, ...]
+    """Each lane's element, or -1 for a lane that has none in it."""
 
     def lanes(self) -> tuple[int, ...]:
         """For each element, the last of the lanes that share it."""

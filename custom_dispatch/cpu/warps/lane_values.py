@@ -25,59 +25,40 @@ Distances = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Lanes as a vector, to be written where it is needed.
-
-    Attributes
-    ----------
-    write
-        Writes it, and what it is computed from.
-    depth
-        How many operations, one after the other, are still to be written for it.
-    """
+    """Lanes as a vector, to be written where it is needed."""
 
     write: Callable[[], str]
+    """Writes it, and what it is computed from."""
     depth: int = 0
+    """How many operations, one after the other, are still to be written for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What the lanes hold.
-
-    Attributes
-    ----------
-    base
-        The SSA name of a vector for a varying value, of a scalar for any other; empty where the
-        scalar is zero.
-    distances
-        What each lane adds to the scalar, as signed numbers, the first nothing; empty where all
-        lanes are equal.
-    stride, factors
-        A second scalar, of which each lane adds a multiple; empty where there is none.
-    varying
-        Whether `base` is a vector.
-    known
-        The scalar's value if it is a constant.
-    multiple
-        A power of two that divides the scalar.
-    bounds
-        What the scalar is at least and at most, as a signed number, if that is known.
-    valid
-        An i1: where it is false, scalar and distances do not describe the lanes, and `lanes` gives
-        them. Empty where they always do.
-    lanes
-        The lanes as a vector; set together with `valid`.
-    """
+    """What the lanes hold."""
 
     base: str = ""
+    """The SSA name of a vector for a varying value, of a scalar for any other; empty where the
+    scalar is zero."""
     distances: Distances = ()
+    """What each lane adds to the scalar, as signed numbers, the first nothing; empty where all
+    lanes are equal."""
     stride: str = ""
     factors: Distances = ()
+    """A second scalar, of which each lane adds a multiple; empty where there is none."""
     varying: bool = False
+    """Whether `base` is a vector."""
     known: int | None = None
+    """The scalar's value if it is a constant."""
     multiple: int = 1
+    """A power of two that divides the scalar."""
     bounds: Bounds | None = None
+    """What the scalar is at least and at most, as a signed number, if that is known."""
     valid: str = ""
+    """An i1: where it is false, scalar and distances do not describe the lanes, and `lanes` gives
+    them. Empty where they always do."""
     lanes: Lanes | None = None
+    """The lanes as a vector; set together with `valid`."""
 
     @property
     def is_uniform(self) -> bool:
@@ -112,30 +93,20 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a register is kept between instructions; from the narrowest to the widest.
-
-    Attributes
-    ----------
-    rank
-        `UNSET`, `UNIFORM`, `DISTANT` or `VARYING`.
-    distances
-        Of a distant register.
-    factors
-        Of a distant register that has a stride.
-    multiple
-        A power of two that divides the scalar; 0 where the scalar is zero.
-    bounds
-        What the scalar is at least and at most, where that is known.
-    checked
-        Whether a distant register needs to say if it is valid.
-    """
+    """How a register is kept between instructions; from the narrowest to the widest."""
 
     rank: int
+    """`UNSET`, `UNIFORM`, `DISTANT` or `VARYING`."""
     distances: Distances = ()
+    """Of a distant register."""
     factors: Distances = ()
+    """Of a distant register that has a stride."""
     multiple: int = 1
+    """A power of two that divides the scalar; 0 where the scalar is zero."""
     bounds: Bounds | None = None
+    """What the scalar is at least and at most, where that is known."""
     checked: bool = False
+    """Whether a distant register needs to say if it is valid."""
 
     @property
     def known(self) -> int | None:

@@ -12,48 +12,31 @@ from custom_dispatch.cpu.warps.lane_values import Form
 
 @dataclass(frozen=True, slots=True)
 class WarpPlan:
-    """What a pass over a kernel's instructions goes by.
-
-    Attributes
-    ----------
-    thread
-        The kernel.
-    forms
-        The registers' forms by name; a pass widens them.
-    seen
-        By block, all that the last pass over it depended on; a pass keeps it up to date.
-    registers
-        By block, the registers that it names and others may too.
-    local
-        Registers that only one stretch of a block knows.
-    lasting
-        Registers written once and read after barriers.
-    live_after
-        By the ``id`` of a barrier: itself and the registers live after it.
-    divergent
-        The blocks at whose ends lanes may go apart, as far as known.
-    divergence
-        What follows from that.
-    exits
-        The blocks that do nothing but end a thread.
-    whole
-        The blocks that all 32 lanes run together.
-    reached
-        The blocks that lanes may come to, as far as known.
-    final
-        Whether all this is known for good, and the pass writes the function.
-    """
+    """What a pass over a kernel's instructions goes by."""
 
     thread: ThreadCode
+    """The kernel."""
     forms: dict[str, Form]
+    """The registers' forms by name; a pass widens them."""
     seen: dict[int, object]
+    """By block, all that the last pass over it depended on; a pass keeps it up to date."""
     registers: tuple[tuple[str, ...], ...]
+    """By block, the registers that it names and others may too."""
     local: frozenset[str]
+    """Registers that only one stretch of a block knows."""
     lasting: frozenset[str]
+    """Registers written once and read after barriers."""
     live_after: Live
+    """By the ``id`` of a barrier: itself and the registers live after it."""
     divergent: frozenset[int]
+    """The blocks at whose ends lanes may go apart, as far as known."""
     divergence: Divergence
+    """What follows from that."""
     exits: frozenset[int]
+    """The blocks that do nothing but end a thread."""
     whole: frozenset[int]
+    """The blocks that all 32 lanes run together."""
     reached: frozenset[int]
+    """The blocks that lanes may come to, as far as known."""
     final: bool
+    """Whether all this is known for good, and the pass writes the function."""
