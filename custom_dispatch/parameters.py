@@ -44,14 +44,15 @@ class Parameter:
     """One weight."""
 
     name: str
+    """Empty for one that has none in the model, until it is one of the module's."""
     dtype: str
     """numpy's name of it, or that of ml_dtypes."""
     shape: tuple[int, ...]
     size_bytes: int
-    sha256: str
-    """Of its bytes when it was imported."""
     read: Callable[[], memoryview] = field(repr=False, compare=False)
     """Its bytes, which are copied only where they lie on a GPU or with gaps between them."""
+    sha256: str = ""
+    """Of its bytes when it was imported; empty until it is one of the module's."""
 
     @property
     def metadata(self) -> str:

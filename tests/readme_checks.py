@@ -218,9 +218,10 @@ def _hidden(bench: Bench) -> None:
 
 def _two_gpus(bench: Bench) -> None:
     from custom_dispatch.runtime import device
-    from custom_dispatch.runtime.driver import DriverState, Gpu
+    from custom_dispatch.runtime.driver import Device, DriverState
 
-    gpus = (Gpu(0, "NVIDIA A100", 80, 80 << 30), Gpu(1, "NVIDIA H200", 90, 141 << 30))
+    first = Device("cuda", "NVIDIA A100", 80, 80 << 30)
+    gpus = (first, Device("cuda", "NVIDIA H200", 90, 141 << 30, 1))
     bench.monkeypatch.setattr(device, "driver_state", lambda: DriverState(gpus, (13, 0), ""))
 
 

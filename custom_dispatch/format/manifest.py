@@ -91,11 +91,12 @@ class ModuleSource:
     file: str
     """Its name, without a directory."""
     sha256: str
+    """Of the source itself; headers show in the objects."""
     options: tuple[str, ...]
-    """The CUDA compiler's, with every macro."""
+    """The CUDA compiler's, in nvcc's spelling, with every macro."""
     kernels: tuple[str, ...]
     targets: tuple[str, ...] = ()
-    """The CUDA targets that take it, where others take another."""
+    """The targets that take it, where others take another source or other options."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -51,20 +51,6 @@ def check_inline_bytes(value: int | None) -> int:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A weight of a model."""
-
-    name: str | None
-    """Its name in the model; None where it has none."""
-    dtype: str
-    """numpy's name of it, or that of ml_dtypes."""
-    shape: tuple[int, ...]
-    size_bytes: int
-    read: Callable[[], memoryview] = field(repr=False, compare=False)
-    """Its bytes."""
-
-
 def bytes_of(array: Any) -> memoryview:
     """The elements of an array of numpy, row by row."""
     return numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8).data
@@ -83,8 +69,8 @@ class OutsideWeights:
         """The weights; None where there are none."""
         return Parameters(tuple(self._parameters.values())) if self._parameters else None
 
-    def parameter(self, weight: Weight, digest: str | None = None) -> Parameter:
-        """The parameter of a weight: that of another one with the same bytes, or a new one.
+    def parameter(self, weight: Parameter, digest: str | None = None) -> Parameter:
+        """A weight as one of the module's: another one with the same bytes, or this one.
 
         Parameters
         ----------
@@ -94,17 +80,15 @@ class OutsideWeights:
         sha256 = digest or hashlib.sha256(weight.read()).hexdigest()
         found = self._parameters.get(sha256)
         if found is None:
-            name = weight.name
             taken = {item.name for item in self._parameters.values()}
-            while name is None or name in taken:
-                name = f"constant_{len(taken)}" if name is None else f"{name}_"
-            found = self._parameters[sha256] = Parameter(
-                name, weight.dtype, weight.shape, weight.size_bytes, sha256, weight.read
-            )
+            name = weight.name or f"constant_{len(taken)}"
+            while name in taken:
+                name += "_"
+            found = self._parameters[sha256] = replace(weight, name=name, sha256=sha256)
         return found
 
     def load_arguments(
-        self, module: ir.Operation, function: ir.Operation, weights: Mapping[int, Weight]
+        self, module: ir.Operation, function: ir.Operation, weights: Mapping[int, Parameter]
     ) -> None:
         """Load weights in place of some of a function's arguments, given by their positions."""
         block = function.regions[0].blocks[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
@@ -12,13 +13,7 @@ from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.format.keys import MANIFEST_KEY
-from custom_dispatch.format.manifest import (
-    FunctionUse,
-    KernelUse,
-    Manifest,
-    ModuleObject,
-    ModuleSource,
-)
+from custom_dispatch.format.manifest import FunctionUse, KernelUse, Manifest, ModuleObject
 from custom_dispatch.ir.call_words import layout_of
 from custom_dispatch.ir.compiler_tool import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
@@ -200,13 +195,7 @@ def manifest(
         tuple(describe(kernel) for kernel in kernels),
         _versions(),
         tuple(
-            ModuleSource(
-                source.file,
-                source.sha256,
-                source.options,
-                tuple(kernel.name for kernel in used),
-                source.targets,
-            )
+            replace(source, kernels=tuple(kernel.name for kernel in used))
             for unit, used in units
             for source in unit.sources
         ),

@@ -14,50 +14,19 @@ from iree import runtime as rt
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.host_cpu import host_cpu
-from custom_dispatch.kernel.target import gpu_index, gpu_name, read_device
+from custom_dispatch.kernel.target import gpu_index, read_device
 from custom_dispatch.runtime import dlpack, driver
 from custom_dispatch.runtime.access import Access, access_to
-from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, listed
+from custom_dispatch.runtime.driver import VISIBLE_DEVICES, Device, driver_state, listed
 from custom_dispatch.runtime.module_file import vm_instance
 
 _DRIVERS = {"cuda": "cuda", "cpu": "local-task"}
 """IREE's driver for each kind of device."""
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """Something that modules can run on."""
-
-    kind: str
-    """"cuda" or "cpu"."""
-    name: str
-    """The product's name, as its driver or the kernel tells it."""
-    compute_capability: int | None = None
-    """A GPU's, as major * 10 + minor."""
-    memory_bytes: int | None = None
-    """A GPU's memory."""
-    index: int = 0
-    """A GPU's number: its place among those that the driver shows to this process, from 0."""
-
-    @property
-    def argument(self) -> str:
-        """What `device=` is called with: "cuda" for the first GPU, then "cuda:1"; or "cpu"."""
-        return gpu_name(self.index) if self.kind == "cuda" else self.kind
-
-    def __str__(self) -> str:
-        if self.compute_capability is None:
-            return f"cpu ({self.name})"
-        memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 2**30:.0f} GiB"
-        return f"{self.argument} ({self.name}, sm_{self.compute_capability}{memory})"
-
-
 def devices() -> tuple[Device, ...]:
     """The devices of this machine, GPUs first. The CPU is always there."""
-    gpus = tuple(
-        Device("cuda", gpu.name, gpu.compute_capability, gpu.memory_bytes, gpu.index)
-        for gpu in driver_state().gpus
-    )
-    return (*gpus, Device("cpu", str(host_cpu())))
+    return (*driver_state().gpus, Device("cpu", str(host_cpu())))
 
 
 def device_problem(device: str) -> str | None:

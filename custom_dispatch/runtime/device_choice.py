@@ -10,8 +10,8 @@ from custom_dispatch.errors import DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.kernel.target import AARCH64, host_architecture, read_device
-from custom_dispatch.runtime.device import Device, device_of, device_problem, devices
-from custom_dispatch.runtime.driver import driver_state
+from custom_dispatch.runtime.device import device_of, device_problem, devices
+from custom_dispatch.runtime.driver import Device, driver_state
 
 # The CUDA version whose drivers are the first to read a PTX ISA version (PTX ISA, "Release Notes",
 # table "PTX Release History").

@@ -33,6 +33,7 @@ from typing import Any
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.kernel.target import gpu_name
 
 LIBRARY = "libcuda.so.1"
 _lock = threading.Lock()
@@ -172,21 +173,38 @@ def cuda_errors() -> Mapping[str, Mapping[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
-    """A GPU that the driver shows to this process."""
+class Device:
+    """Something that modules can run on."""
 
-    index: int
+    kind: str
+    """"cuda" or "cpu"."""
     name: str
-    compute_capability: int
-    """major * 10 + minor."""
-    memory_bytes: int
+    """The product's name, as its driver or the kernel tells it."""
+    compute_capability: int | None = None
+    """A GPU's, as major * 10 + minor."""
+    memory_bytes: int | None = None
+    """A GPU's memory."""
+    index: int = 0
+    """A GPU's number: its place among those that the driver shows to this process, from 0."""
+
+    @property
+    def argument(self) -> str:
+        """What `device=` is called with: "cuda" for the first GPU, then "cuda:1"; or "cpu"."""
+        return gpu_name(self.index) if self.kind == "cuda" else self.kind
+
+    def __str__(self) -> str:
+        if self.compute_capability is None:
+            return f"cpu ({self.name})"
+        memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 2**30:.0f} GiB"
+        return f"{self.argument} ({self.name}, sm_{self.compute_capability}{memory})"
 
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
     """What the CUDA driver answered."""
 
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[Device, ...]
+    """Those that it shows to this process."""
     cuda_version: tuple[int, int] | None
     """The newest CUDA version that the driver supports; None without a driver."""
     problem: str
@@ -296,7 +314,7 @@ def error_name(library: Any, status: int) -> str:
     return name.value.decode("ascii", "replace")
 
 
-def _gpu(library: Any, index: int) -> Gpu:
+def _gpu(library: Any, index: int) -> Device:
     device = ctypes.c_int()
     library.cuDeviceGet(ctypes.byref(device), index)
     name = ctypes.create_string_buffer(256)
@@ -307,7 +325,8 @@ def _gpu(library: Any, index: int) -> Gpu:
         _attribute(library, device, which)
         for which in (_COMPUTE_CAPABILITY_MAJOR, _COMPUTE_CAPABILITY_MINOR)
     )
-    return Gpu(index, name.value.decode("utf-8", "replace"), major * 10 + minor, memory.value)
+    known = name.value.decode("utf-8", "replace")
+    return Device("cuda", known, major * 10 + minor, memory.value, index)
 
 
 def _attribute(library: Any, device: ctypes.c_int, which: int) -> int:

@@ -9,7 +9,7 @@ from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.format.manifest import KernelUse, Manifest, ModuleObject
 from custom_dispatch.format.occupancy import Occupancy, occupancy
 from custom_dispatch.runtime.archive import ModulePart, generated_kernels
-from custom_dispatch.runtime.device import Device
+from custom_dispatch.runtime.driver import Device
 from custom_dispatch.runtime.module_file import FunctionType
 from custom_dispatch.tables import bytes_text, plain_lines
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from custom_dispatch.errors import PtxError, SourceError
+from custom_dispatch.format.manifest import ModuleSource
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import check_compiler_name
@@ -21,7 +22,7 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.phases import say
 from custom_dispatch.process import end_all, result_of
 from custom_dispatch.store import open_store
-from custom_dispatch.toolchain.library import Library, Object, Unit, UnitSource, check_form
+from custom_dispatch.toolchain.library import Library, Object, Unit, check_form
 from custom_dispatch.toolchain.object_sources import (
     FromFiles,
     FromSources,
@@ -305,7 +306,7 @@ def _unit(plan: Plan, built: Sequence[tuple[_Work, Object]], *, with_cpu: bool) 
     return Unit(plan.name, plan.kernels, tuple(objects), cpu_ptx, _sources(plan, built))
 
 
-def _sources(unit: Plan, built: Sequence[tuple[_Work, Object]]) -> tuple[UnitSource, ...]:
+def _sources(unit: Plan, built: Sequence[tuple[_Work, Object]]) -> tuple[ModuleSource, ...]:
     """What a unit was compiled from: for its own form, and for each target with another."""
     jobs: dict[Plan, list[_Work]] = {}
     for job, _ in built:

@@ -10,6 +10,7 @@ from pathlib import Path
 from custom_dispatch.errors import DeclarationError, OutputError, PtxError
 from custom_dispatch.files import check_output, exists, is_directory, write_atomically
 from custom_dispatch.format.kernel_resources import KernelResources
+from custom_dispatch.format.manifest import ModuleSource
 from custom_dispatch.format.occupancy import Occupancy, occupancy
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import files_of
@@ -171,20 +172,6 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitSource:
-    """What a unit was compiled from."""
-
-    file: str
-    """The source's name, without its directory."""
-    sha256: str
-    """Of the source itself; headers show in the objects."""
-    options: tuple[str, ...]
-    """The compiler's, in nvcc's spelling, with every macro."""
-    targets: tuple[str, ...] = ()
-    """The targets that take it, where others take another source or other options."""
-
-
-@dataclass(frozen=True, slots=True)
 class Unit:
     """Kernels that come from one source with the same options, and so share their objects."""
 
@@ -195,7 +182,7 @@ class Unit:
     """One a CUDA target, the best target first; or one for all, a fatbin."""
     cpu_ptx: Object | None
     """The PTX that the CPU target runs, where that is asked for."""
-    sources: tuple[UnitSource, ...] = ()
+    sources: tuple[ModuleSource, ...] = ()
     """Several where targets have implementations of their own; none for objects that were built
     elsewhere."""
 

@@ -83,7 +83,7 @@ class Nvrtc:
         # The library's own call gives no third number; the head of the PTX that it makes does.
         with self._process() as process:
             ptx = process.compile(Compilation(b"", "version.cu", (), ())).ptx
-            return _version_in(ptx) or f"{process.facts().release}.0"
+            return _version_in(ptx) or f"{process.facts()[0]}.0"
 
     def identity(self, request: CompileRequest) -> bytes:  # noqa: ARG002 - others need it
         """The library and its builtins; see `Compiler.identity`."""
@@ -130,10 +130,10 @@ class Nvrtc:
         declared = check_options(request.options)
         source = read_source(request.source)
         check_include_dirs(request)
-        facts = process.facts()
-        label = f"NVRTC {facts.release}"
-        if request.arch.compute_capability not in facts.capabilities:
-            supported = [f"sm_{capability}" for capability in facts.capabilities]
+        release, capabilities = process.facts()
+        label = f"NVRTC {release}"
+        if request.arch.compute_capability not in capabilities:
+            supported = [f"sm_{capability}" for capability in capabilities]
             raise unsupported_arch(request.arch, label, supported)
         options = [
             # compute_, not sm_: the latter would assemble machine code as well, for nothing.
@@ -159,7 +159,7 @@ class Nvrtc:
         done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
         ptx = drop_unused_constants(done.ptx)
-        compiler = f"NVRTC {_version_in(ptx) or f'{facts.release}.0'}"
+        compiler = f"NVRTC {_version_in(ptx) or f'{release}.0'}"
         return CompiledPtx(ptx, request.arch, compiler, done.log, command, done.entries)
 
     def _ask(

@@ -50,16 +50,6 @@ class Compiled:
     symbols: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What an NVRTC library says of itself."""
-
-    release: str
-    """"13.0"."""
-    capabilities: tuple[int, ...]
-    """The compute capabilities that it compiles for."""
-
-
 class NvrtcProcess:
     """A process in which one thread compiles; no other's, as it ends with the thread that started
     it.
@@ -73,7 +63,7 @@ class NvrtcProcess:
     def __init__(self, libraries: Sequence[Path]) -> None:
         self._libraries = tuple(libraries)
         self._started: Started | None = None
-        self._facts: Facts | None = None
+        self._facts: tuple[str, tuple[int, ...]] | None = None
 
     def begin(self) -> Started:
         """Start it, if it does not run, so that it loads NVRTC meanwhile."""
@@ -88,8 +78,8 @@ class NvrtcProcess:
             self._started = start(command, name="NVRTC")
         return self._started
 
-    def facts(self) -> Facts:
-        """What NVRTC says of itself.
+    def facts(self) -> tuple[str, tuple[int, ...]]:
+        """NVRTC's release, "13.0", and the compute capabilities that it compiles for.
 
         Raises
         ------
@@ -114,7 +104,7 @@ class NvrtcProcess:
             except (EOFError, TypeError, ValueError) as problem:
                 self.end()
                 raise self._does_not_load(str(problem)) from problem
-            self._facts = Facts(release, tuple(capabilities))
+            self._facts = release, tuple(capabilities)
         return self._facts
 
     def compile(self, asked: Compilation) -> Compiled:

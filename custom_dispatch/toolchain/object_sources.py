@@ -12,6 +12,7 @@ from typing import Protocol
 
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.files import exists, is_directory, read_bytes
+from custom_dispatch.format.manifest import ModuleSource
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target, naming
 from custom_dispatch.toolchain.choose_compiler import find_compiler
@@ -19,7 +20,7 @@ from custom_dispatch.toolchain.compiler import Compiler, CompileRequest, make_vi
 from custom_dispatch.toolchain.descriptor import fields_of
 from custom_dispatch.toolchain.entry_point import EntryPoint, find_entries, read_notes, split_notes
 from custom_dispatch.toolchain.images import describe_image, read_cubin
-from custom_dispatch.toolchain.library import Form, Object, UnitSource
+from custom_dispatch.toolchain.library import Form, Object
 from custom_dispatch.toolchain.plan import Plan
 from custom_dispatch.toolchain.stored_build import StoredBuild
 
@@ -130,7 +131,7 @@ class ObjectSource(Protocol):
         """The object of a plan for a target, checked."""
         ...
 
-    def describe(self, plan: Plan, /) -> UnitSource | None:
+    def describe(self, plan: Plan, /) -> ModuleSource | None:
         """What a plan is compiled from, if it is."""
         ...
 
@@ -186,13 +187,14 @@ class FromSources:
             form=replace(self.form, lowers=True),
         )
 
-    def describe(self, plan: Plan, /) -> UnitSource | None:
+    def describe(self, plan: Plan, /) -> ModuleSource | None:
         """See `ObjectSource.describe`."""
         kernel = plan.kernels[0]
         if kernel.source is None:  # pragma: no cover - as above
             return None
         content = read_bytes(kernel.source, "The CUDA source", SourceError)
-        return UnitSource(kernel.source.name, sha256(content).hexdigest(), self._options(kernel))
+        digest = sha256(content).hexdigest()
+        return ModuleSource(kernel.source.name, digest, self._options(kernel), ())
 
     def _options(self, kernel: Kernel) -> tuple[str, ...]:
         if self.with_lines and not _LINE_INFO.intersection(kernel.options):
@@ -248,7 +250,7 @@ class FromFiles:
         item = replace(item, data=data, entries=entries)
         return self.stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu, form=self.form)
 
-    def describe(self, _: Plan, /) -> UnitSource | None:
+    def describe(self, _: Plan, /) -> ModuleSource | None:
         """See `ObjectSource.describe`."""
         return None
 

@@ -14,7 +14,7 @@ from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.measure.bench import Bench
 from custom_dispatch.measure.inputs import bytes_moved, inputs_for_kernel
-from custom_dispatch.runtime.device import Device
+from custom_dispatch.runtime.driver import Device
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

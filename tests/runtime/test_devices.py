@@ -15,7 +15,7 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import DeviceError, ModuleFileError
 from custom_dispatch.runtime import device, device_choice, driver
 from custom_dispatch.runtime.device_choice import newest_ptx
-from custom_dispatch.runtime.driver import DriverState, Gpu, Hardware, driver_state
+from custom_dispatch.runtime.driver import Device, DriverState, Hardware, driver_state
 
 NOTHING = Hardware("", ())
 ONE_H200 = Hardware("580.159.04", ("NVIDIA H200",))
@@ -239,7 +239,7 @@ def test_doctor_tells_of_gpus_that_are_hidden_or_not_used(
 ) -> None:
     from custom_dispatch.cli import doctor, main
 
-    gpus = tuple(Gpu(index, "NVIDIA H200", 90, 140 << 30) for index in range(2))
+    gpus = tuple(Device("cuda", "NVIDIA H200", 90, 140 << 30, index) for index in range(2))
     state = DriverState(gpus, (13, 0), "", "580.159.04")
     for room in (doctor, device):
         monkeypatch.setattr(room, "driver_state", lambda: state)
@@ -264,7 +264,7 @@ def test_doctor_fails_where_a_gpu_that_is_here_cannot_work(
 ) -> None:
     from custom_dispatch.cli import doctor, main
 
-    state = DriverState((Gpu(0, "NVIDIA H200", 90, 140 << 30),), (12, 4), "", "550.54.15")
+    state = DriverState((Device("cuda", "NVIDIA H200", 90, 140 << 30),), (12, 4), "", "550.54.15")
     for room in (doctor, device):
         monkeypatch.setattr(room, "driver_state", lambda: state)
     assert main(["doctor"]) == 1

@@ -18,10 +18,10 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError, ModuleFileError
 from custom_dispatch.runtime import device, device_choice, program
 from custom_dispatch.runtime.device_choice import choose_device
-from custom_dispatch.runtime.driver import DriverState, Gpu
+from custom_dispatch.runtime.driver import Device, DriverState
 from custom_dispatch.runtime.module_file import ModuleFile
 
-H200 = DriverState((Gpu(0, "NVIDIA H200", 90, 141 << 30),), (13, 0), "")
+H200 = DriverState((Device("cuda", "NVIDIA H200", 90, 141 << 30),), (13, 0), "")
 NO_DRIVER = DriverState((), None, "No NVIDIA driver is installed: libcuda.so.1 was not found.")
 
 
@@ -94,7 +94,7 @@ def test_code_for_a_cpu_of_another_architecture_is_refused(
 
 
 def test_code_for_one_chip_is_not_taken_for_another(driver_answers: Any) -> None:
-    driver_answers(DriverState((Gpu(0, "NVIDIA B200", 100, 1 << 37),), (13, 0), ""))
+    driver_answers(DriverState((Device("cuda", "NVIDIA B200", 100, 1 << 37),), (13, 0), ""))
     with pytest.raises(DeviceError, match="holds objects for sm_90a, and this GPU"):
         chosen(file_for("cuda:sm_90a"), "cuda")
 
@@ -232,7 +232,8 @@ def test_the_reason_for_a_device_that_was_asked_for(
 def test_of_several_gpus_the_first_is_used_and_others_where_they_are_named(
     driver_answers: Any,
 ) -> None:
-    gpus = (Gpu(0, "NVIDIA A100", 80, 80 << 30), Gpu(1, "NVIDIA H200", 90, 141 << 30))
+    first = Device("cuda", "NVIDIA A100", 80, 80 << 30)
+    gpus = (first, Device("cuda", "NVIDIA H200", 90, 141 << 30, 1))
     driver_answers(DriverState(gpus, (13, 0), ""))
     assert [(item.kind, item.index) for item in cd.devices()] == [
         ("cuda", 0),

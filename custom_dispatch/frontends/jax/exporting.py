@@ -19,7 +19,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.jax.rewriting import Rule, apply_rules
-from custom_dispatch.frontends.outside_weights import OutsideWeights, Weight, bytes_of, describe
+from custom_dispatch.frontends.outside_weights import OutsideWeights, bytes_of, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
@@ -29,7 +29,7 @@ from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.model import end_searches
 from custom_dispatch.link.operations import create, functions_of, is_public, operations_of
 from custom_dispatch.match.remaining import remaining_in
-from custom_dispatch.parameters import Parameters
+from custom_dispatch.parameters import Parameter, Parameters
 from custom_dispatch.replaced import Replaced
 
 
@@ -264,5 +264,5 @@ class _Held:
         self.array = numpy.asarray(value)
 
 
-def _weight(array: Any) -> Weight:
-    return Weight(None, array.dtype.name, array.shape, array.nbytes, partial(bytes_of, array))
+def _weight(array: Any) -> Parameter:
+    return Parameter("", array.dtype.name, array.shape, array.nbytes, partial(bytes_of, array))

@@ -24,8 +24,9 @@ from custom_dispatch.files import check_ends
 from custom_dispatch.frontends.onnx.damage import array_of, check_undamaged
 from custom_dispatch.frontends.onnx.node import nodes_of, numpy_type, type_name
 from custom_dispatch.frontends.onnx.onnxruntime_operators import written_out
-from custom_dispatch.frontends.outside_weights import Weight, bytes_of
+from custom_dispatch.frontends.outside_weights import bytes_of
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.parameters import Parameter
 
 _ALWAYS_INSIDE = 128
 """Bytes of what IREE has to know to import a node: axes and shapes, and pads of eight dims."""
@@ -36,7 +37,7 @@ class Graph:
     """A model without its large tensors."""
 
     model: onnx.ModelProto
-    weights: dict[str, Weight]
+    weights: dict[str, Parameter]
     """Those, by name; each is an input of the graph."""
 
 
@@ -107,7 +108,7 @@ def _given(source: Any) -> tuple[onnx.ModelProto, Path | None]:
 
 def _without_large(
     given: onnx.ModelProto, directory: Path | None, inline_bytes: int
-) -> tuple[onnx.ModelProto, dict[str, Weight]]:
+) -> tuple[onnx.ModelProto, dict[str, Parameter]]:
     """A copy of a model without its tensors of more bytes than given, and these by name."""
     model = onnx.ModelProto()
     for entry, value in given.ListFields():
@@ -116,7 +117,7 @@ def _without_large(
     for entry, value in given.graph.ListFields():
         if entry.name not in ("initializer", "node"):
             _set(model.graph, entry, value)
-    weights: dict[str, Weight] = {}
+    weights: dict[str, Parameter] = {}
 
     def take(name: str, tensor: onnx.TensorProto) -> bool:
         """Take a tensor out, if it is a large one."""
@@ -217,7 +218,7 @@ def _fold(model: onnx.ModelProto) -> None:
 
 def _declare(
     graph: onnx.GraphProto,
-    weights: dict[str, Weight],
+    weights: dict[str, Parameter],
     initializers: Iterable[onnx.TensorProto],
     nodes: Iterable[onnx.NodeProto],
 ) -> None:
@@ -238,7 +239,7 @@ def _declare(
 # -- tensors
 
 
-def _weight(name: str, tensor: onnx.TensorProto, directory: Path | None) -> Weight | None:
+def _weight(name: str, tensor: onnx.TensorProto, directory: Path | None) -> Parameter | None:
     """A tensor that can be left outside; None for any other."""
     dtype = numpy_type(tensor.data_type)
     if dtype is None or dtype.kind == "c":
@@ -250,7 +251,7 @@ def _weight(name: str, tensor: onnx.TensorProto, directory: Path | None) -> Weig
         read = partial(_raw, tensor)
     else:
         read = partial(_listed, tensor)
-    return Weight(name, dtype.name, tuple(tensor.dims), size, read)
+    return Parameter(name, dtype.name, tuple(tensor.dims), size, read)
 
 
 def _raw(tensor: onnx.TensorProto) -> memoryview:

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from custom_dispatch.frontends.outside_weights import Weight
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
+from custom_dispatch.parameters import Parameter
 
 
 @functools.cache
@@ -54,7 +54,7 @@ def array_of(tensor: torch.Tensor) -> Any:
         return plain.contiguous().view(widths[plain.element_size()]).numpy()
 
 
-def weight_of(name: str | None, tensor: torch.Tensor) -> Weight:
+def weight_of(name: str, tensor: torch.Tensor) -> Parameter:
     """What an archive says of a weight, whose bytes are read when they are needed."""
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return Weight(name, dtype, tuple(tensor.shape), tensor.nbytes, partial(bytes_of, tensor))
+    return Parameter(name, dtype, tuple(tensor.shape), tensor.nbytes, partial(bytes_of, tensor))

@@ -82,7 +82,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
                 return None
             return _inline(gni, literal, kind, tensor_type)
-        weight = weight_of(given or self._names.get(id(literal)), literal.detach())
+        weight = weight_of(given or self._names.get(id(literal), ""), literal.detach())
         parameter = self._outside.parameter(weight, self._digest(literal))
         with ir.InsertionPoint(gni._b):
             loaded = self._outside.load(self._module, parameter, tensor_type)
