@@ -144,7 +144,7 @@ class Condition:
     """One of < <= > >= == !=."""
     left: Expr
     right: Expr
-    made_by: Instruction | None = field(default=None, repr=False)
+    made_by: Instruction | None = field(default=None, repr=False, metadata={"not_in_keys": True})
     """What compares, for == and !=."""
 
     def __bool__(self) -> bool:

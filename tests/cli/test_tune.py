@@ -363,4 +363,3 @@ def test_the_page_on_tuning_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (measured,) = table.measured
     assert [item.dims["n"] for item in measured.sizes] == [1000, 1024, 4096, 16384, 65536]
     assert all(len(item.seconds) == 4 for item in measured.sizes)
-    assert (tmp_path / "scaled.svg").exists()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custom_dispatch.kernel.expr import dim
 from custom_dispatch.store.key import key_of
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
@@ -70,6 +71,17 @@ def test_parts_that_differ_give_keys_that_differ(one: object, other: object) -> 
 def test_a_field_may_be_left_out_and_a_mapping_has_no_order() -> None:
     assert key_of("k", Some(1, aside=2)) == key_of("k", Some(1, aside=3))
     assert key_of("k", {"a": 1, "b": 2}) == key_of("k", {"b": 2, "a": 1})
+
+
+def test_a_condition_is_the_same_wherever_it_was_written() -> None:
+    """What compares is noted in it, and is another in each process."""
+
+    def written() -> object:
+        return n % 4 == 0
+
+    n = dim("n")
+    assert key_of("k", written()) == key_of("k", n % 4 == 0)
+    assert key_of("k", n % 4 == 0) != key_of("k", n % 4 == 1)
 
 
 def test_a_path_that_is_no_text_has_a_key() -> None:
