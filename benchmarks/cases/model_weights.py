@@ -6,6 +6,7 @@ is written there: what is carried is which tensor of the model each weight is.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from pathlib import Path
@@ -16,14 +17,19 @@ import torch
 
 from custom_dispatch.parameters import Parameter, Parameters
 
+_MOST_CARRIED = 1 << 20
+"""Bytes of a weight that is computed of the model's, such as a scale in another type."""
+
 
 def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, Any]]:
     """For each weight of a compiled model the tensor that it is, as it is or transposed.
 
+    Small ones that are none of the model's, but computed of them, are carried themselves.
+
     Raises
     ------
     RuntimeError
-        One is none of the model's.
+        A large one is none of the model's.
     """
     known: dict[str, tuple[str, bool]] = {}
     for name, tensor in _tensors(module).items():
@@ -32,19 +38,19 @@ def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, A
             known.setdefault(digest, (name, transposed))
     found = []
     for item in parameters.entries:
-        if item.sha256 not in known:
+        said = {
+            "name": item.name,
+            "dtype": item.dtype,
+            "shape": item.shape,
+            "sha256": item.sha256,
+        }
+        if item.sha256 in known:
+            said["of"], said["transposed"] = known[item.sha256]
+        elif item.size_bytes <= _MOST_CARRIED:
+            said["content"] = base64.b64encode(item.read()).decode()
+        else:
             raise RuntimeError(f"the weight {item.name} is no tensor of the model")
-        name, transposed = known[item.sha256]
-        found.append(
-            {
-                "name": item.name,
-                "dtype": item.dtype,
-                "shape": item.shape,
-                "sha256": item.sha256,
-                "of": name,
-                "transposed": transposed,
-            }
-        )
+        found.append(said)
     return found
 
 
@@ -53,15 +59,18 @@ def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> No
     tensors = _tensors(module)
     entries = []
     for item in said:
-        content = _content(tensors[item["of"]].cpu(), item["transposed"])
+        if "content" in item:
+            content = np.frombuffer(base64.b64decode(item["content"]), np.uint8)
+        else:
+            content = _content(tensors[item["of"]].cpu(), item["transposed"])
         entries.append(
             Parameter(
                 item["name"],
                 item["dtype"],
                 tuple(item["shape"]),
                 content.nbytes,
-                item["sha256"],
-                lambda data=content: memoryview(data),
+                read=lambda data=content: memoryview(data),
+                sha256=item["sha256"],
             )
         )
     with file.open("wb") as opened:
