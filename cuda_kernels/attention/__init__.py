@@ -16,6 +16,9 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
 
 Without a `{dim}` in the name, `attention_{dtype}`, its masked forms and `cached_attention_{dtype}`
 take heads of any size up to 256, of which values may have another than queries and keys.
+`capped_attention_{dtype}` and its masked forms are the same with a soft cap c of scores, which
+makes s of them c tanh(s / c) before the mask is added, and with sinks, a score of each head that no
+key has; a cap of 0 is none, and sinks may be left out.
 
 `rotary_{dtype}`, `rotary_by_position_{dtype}` and `write_cache_{dtype}` are what a decoder does to
 queries, keys and values first; `rotary_any_{dtype}` and `rotary_any_by_position_{dtype}` take pairs
@@ -28,6 +31,7 @@ from cuda_kernels.attention.names import (
     BY_POSITION,
     CACHED,
     CACHED_ANY_HEAD,
+    CAPPED,
     FLAT,
     SPANS,
 )
@@ -38,7 +42,7 @@ __getattr__, __dir__ = lazily(
     from_modules(
         __name__,
         {
-            "choices": [*ATTENTION, *BY_POSITION, *CACHED, *ANY_HEAD, *CACHED_ANY_HEAD],
+            "choices": [*ATTENTION, *BY_POSITION, *CACHED, *ANY_HEAD, *CAPPED, *CACHED_ANY_HEAD],
             "flat": FLAT,
             "mask_spans": SPANS,
             "simt": ["declare"],

@@ -20,6 +20,7 @@
 #include "../include/attention_placement.cuh"
 #include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
+#include "../include/score_form.cuh"
 
 namespace cuda_kernels {
 
@@ -67,7 +68,7 @@ __device__ __forceinline__ void load_tile(
   }
 }
 
-template <class T, class Head, int Keys>
+template <class T, class Head, int Keys, class... Form>
 __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
                                                                   const T* __restrict__ k,
                                                                   const T* __restrict__ v,
@@ -86,13 +87,15 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
                                                                   int value_dim,
                                                                   const int* __restrict__ spans,
                                                                   int mask_batches,
-                                                                  int mask_heads) {
+                                                                  int mask_heads,
+                                                                  Form... form) {
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr int stride = kColumns + 4, score_stride = Keys + 4;
   constexpr int columns = Keys / kLanes;         // keys of a thread, kLanes apart
   constexpr int width = kValueColumns % 64 == 0 ? 4 : 2;    // neighbouring columns of the result
   constexpr int pieces = kValueColumns / (kLanes * width);  // how often a thread has so many
   const Head head_sizes(dim, value_dim);
+  const ScoreForm<T, Form...> of_scores{form...};
   extern __shared__ float4 shared[];
   float* const query_tile = reinterpret_cast<float*>(shared);
   float* const key_tile = query_tile + kTileQueries * stride;  // and the values, after the keys
@@ -152,6 +155,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
 #pragma unroll
       for (int j = 0; j < columns; ++j) {
         const int key = start + lane + j * kLanes;
+        if constexpr (!ScoreForm<T, Form...>::kIsUsual) scores[i][j] = of_scores.capped(scores[i][j]);
         if (key >= keys || (causal && key > query) || (hides && !of_tile.shows(mask_row, key))) {
           scores[i][j] = -INFINITY;
         } else if (of_tile.adds()) {
@@ -202,6 +206,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
     for (int distance = kLanes / 2; distance > 0; distance /= 2)
       sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     if (query >= queries) continue;
+    if constexpr (!ScoreForm<T, Form...>::kIsUsual) sum += of_scores.natural_sink(head, maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
     T* const to = out + static_cast<long long>(query) * head_sizes.value_dim();
     for (int p = 0; p < pieces; ++p)

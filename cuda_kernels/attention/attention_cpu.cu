@@ -13,6 +13,7 @@
 #include "../include/attention_placement.cuh"
 #include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
+#include "../include/score_form.cuh"
 
 namespace cuda_kernels {
 
@@ -30,7 +31,7 @@ struct Tiles {
 
 // The first `lengths` keys of the cache are valid, or all of them. With a causal mask the queries are the last of
 // these, and without `lengths` the first.
-template <class T, class Head, bool ByPosition>
+template <class T, class Head, bool ByPosition, class Form>
 __device__ __forceinline__ void attend(const Head& head_sizes,
                                        const T* __restrict__ q,
                                        const T* __restrict__ k,
@@ -48,7 +49,8 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
                                        const int* __restrict__ spans,
                                        int mask_batches,
                                        int mask_heads,
-                                       const int* __restrict__ lengths) {
+                                       const int* __restrict__ lengths,
+                                       const Form& form) {
   constexpr int pieces = Head::kValueColumns / kWidth;
   const int dim = head_sizes.dim(), value_dim = head_sizes.value_dim();
   extern __shared__ float4 shared[];
@@ -113,6 +115,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     for (int i = row; i < last_row; ++i) {  // a thread reads what it wrote
       const int key = start + lane, query = first + i;
       float score = tiles.weights[i][lane];
+      if constexpr (!Form::kIsUsual) score = form.capped(score);
       if (of_tile.adds()) {
         score += of_tile.value<T>(of_tile.row(i), min(key, keys - 1));
       } else if (hides && !of_tile.shows(of_tile.row(i), min(key, keys - 1))) {
@@ -156,13 +159,14 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   for (int i = row; i < last_row; ++i) {
     float sum = tiles.sums[i][lane];
     for (int distance = kWidth / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    if constexpr (!Form::kIsUsual) sum += form.natural_sink(head, tiles.maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
     for (int d = lane; d < value_dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
   }
 }
 
-template <class T, class Head, bool ByPosition = false>
+template <class T, class Head, bool ByPosition = false, class... Form>
 __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
                                                                  const T* __restrict__ k,
                                                                  const T* __restrict__ v,
@@ -181,9 +185,11 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                                                                  int value_dim,
                                                                  const int* __restrict__ spans,
                                                                  int mask_batches,
-                                                                 int mask_heads) {
+                                                                 int mask_heads,
+                                                                 Form... form) {
   attend<T, Head, ByPosition>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
-                              mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr);
+                              mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr,
+                              ScoreForm<T, Form...>{form...});
 }
 
 // As `cached_attention` of attention_decode.cu.
@@ -201,7 +207,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         int dim,
                                                                         int value_dim) {
   attend<T, Head, false>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
-                         false, nullptr, 1, 1, lengths);
+                         false, nullptr, 1, 1, lengths, ScoreForm<T>{});
 }
 
 }  // namespace cuda_kernels

@@ -76,13 +76,13 @@ __device__ __forceinline__ void combine(
   }
 }
 
-template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition>
+template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition, class Form>
 __device__ __forceinline__ void decode(const Head& head_sizes,
                                        const T* __restrict__ q,
                                        const T* __restrict__ k,
                                        const T* __restrict__ v,
                                        T* __restrict__ out,
-                                       const Scoring<T>& scoring,
+                                       const Scoring<T, Form>& scoring,
                                        const Span& span,
                                        int rows_of_mask,
                                        int heads,
@@ -114,6 +114,11 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     } else if (column < head_sizes.value_dim()) {
       out[row * head_sizes.value_dim() + column] = static_cast<T>(value);
     }
+  };
+  // Adds the share of the sink of an element's head.
+  auto add_sink = [&](int element, float maximum, float& weight) {
+    if constexpr (!Form::kIsUsual)
+      weight += scoring.sink(kv_head * group + element / kValueColumns / queries, maximum);
   };
   const long long head = static_cast<long long>(batch) * kv_heads + kv_head;
   k += head * cache * head_sizes.dim();
@@ -228,6 +233,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
   if constexpr (Splits == 1) {
     for (int element = threadIdx.x; element < rows * kValueColumns; element += 32 * Warps) {
       combine<Warps>(first, element, of_warp, maximum, sum, weight);
+      add_sink(element, maximum, weight);
       store(element, weight == 0.0f ? 0.0f : sum / weight);
     }
   } else {
@@ -248,6 +254,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     auto of_split = [](int number, const float* place) { return load_dsmem(place, number); };
     for (int element = split * 32 * Warps + threadIdx.x; element < rows * kValueColumns; element += Splits * 32 * Warps) {
       combine<Splits>(first, element, of_split, maximum, sum, weight);
+      add_sink(element, maximum, weight);
       store(element, weight == 0.0f ? 0.0f : sum / weight);
     }
     cluster_sync();  // a block must not exit while others read its shared memory
@@ -255,7 +262,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
 }
 
 // The operands and the rules of `attention_sm80.cu`.
-template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition = false>
+template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition = false, class... Form>
 __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
     attention_decode(const T* __restrict__ q,
                      const T* __restrict__ k,
@@ -275,13 +282,14 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int value_dim,
                      const int* __restrict__ spans,
                      int mask_batches,
-                     int mask_heads) {
+                     int mask_heads,
+                     Form... form) {
   const int group = heads / kv_heads, masks = mask_heads == 1 ? 1 : group;  // masks of a head of keys
   const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys,
                          static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y) * group);
   const Span span = of_head.span_of_heads(masks);
   const TileMask of_tile = of_head.of_tile(0, span);
-  const Scoring<T> scoring{of_tile, causal, scale};
+  const Scoring<T, ScoreForm<T, Form...>> scoring{{form...}, of_tile, causal, scale};
   decode<T, Head, Warps, Stages, Splits, ByPosition>(
       Head(dim, value_dim), q, k, v, out, scoring, span, masks == 1 ? 0 : mask_rows, heads, kv_heads, queries, keys);
 }
@@ -304,7 +312,7 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
                      int value_dim) {
   const int length = max(0, min(lengths[blockIdx.z], cache));
   const TileMask none{nullptr, TileMask::kNone, 0, length, 0, 0};
-  const Scoring<T> scoring{none, true, scale, length - queries};
+  const Scoring<T> scoring{{}, none, true, scale, length - queries};
   decode<T, Head, Warps, Stages, Splits, false>(
       Head(dim, value_dim), q, k, v, out, scoring, Span::of_all(length), 0, heads, kv_heads, queries, cache);
 }

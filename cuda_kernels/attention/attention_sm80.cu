@@ -21,6 +21,9 @@
 //   copies    keys 0 | values 0          | keys 1            | values 1          | keys 2 ...
 //   warps            | scores 0: q keys  | softmax, values 0 | scores 1          | softmax, values 1 ...
 //
+// With Staged = 1, numbers of a mask come with the values, and are read by ldmatrix as scores have them. The operands of Form
+// are those of `../include/score_form.cuh`.
+//
 // Each copy overlaps half a tile's work, and two blocks fit on a multiprocessor (64 KB each at 128 columns), which hide each
 // other's latency.
 
@@ -29,7 +32,7 @@
 
 namespace cuda_kernels {
 
-template <class T, class Head, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false>
+template <class T, class Head, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false, int Staged = 0, class... Form>
 __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
                                                                 const T* __restrict__ k,
                                                                 const T* __restrict__ v,
@@ -48,7 +51,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
                                                                 int value_dim,
                                                                 const int* __restrict__ spans,
                                                                 int mask_batches,
-                                                                int mask_heads) {
+                                                                int mask_heads,
+                                                                Form... form) {
   constexpr int kThreads = 32 * Warps, kQueries = 16 * Parts * Warps;
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr bool kHoldsQueries = Parts * kColumns <= 128;  // in registers, else they are read from shared memory again
@@ -57,6 +61,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const unsigned query_tile = shared_address(shared);
   const unsigned key_tile = query_tile + kTileBytes<kQueries, kColumns>;
   const unsigned value_tile = key_tile + kTileBytes<Keys, kColumns>;
+  const unsigned number_tile = value_tile + kTileBytes<Keys, kValueColumns>;  // of the mask, if Staged
 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
   const QueryTile<kQueries> tile(queries, heads);
@@ -80,7 +85,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   TileMask& of_warp = of_warps[threadIdx.x / 32];
   if (lane == 0) of_warp = of_head.of_tile(first, of_head.span(first + warp_row, 16 * Parts));
   __syncwarp();
-  const Scoring<T> scoring{of_warp, causal, scale};
+  const ScoreForm<T, Form...> of_scores{form...};
+  const Scoring<T, ScoreForm<T, Form...>> scoring{of_scores, of_warp, causal, scale};
   const float factor = scoring.factor();
 
   // Where this lane's rows of ldmatrix lie: of queries, rows by 16 and columns by 8; of keys, the other way round;
@@ -96,6 +102,9 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   for (int p = 0; p < Parts; ++p)
 #pragma unroll
     for (int i = 0; i < kValueColumns / 2; ++i) result[p][i] = 0.0f;
+
+  __shared__ TileMask of_block;
+  if (Staged > 0 && threadIdx.x == 0) of_block = of_head.of_tile(first, span);
 
   const int end = causal ? min(span.end, first + kQueries) : span.end;
   const int begin = min(span.begin, end) / Keys * Keys;
@@ -120,6 +129,12 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
     __syncthreads();  // the keys have arrived, and the last values were used
     copy_tile<Keys, kValueColumns, kThreads, Head::kIsExact>(value_tile, v, head_sizes.value_dim(), start, keys,
                                                              threadIdx.x, packs);
+    if constexpr (Staged > 0) {
+      if (of_block.kind == TileMask::kNumbers)
+        copy_numbers<kQueries, Keys, kThreads>(number_tile, static_cast<const T*>(of_block.values) + start, keys,
+                                               of_block.last_row + 1, keys - start, threadIdx.x,
+                                               aligned(of_block.values) && keys % 8 == 0);
+    }
     cp_async_commit();
 
 #pragma unroll
@@ -160,8 +175,14 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
     for (int p = 0; p < Parts; ++p) {
       const int row = warp_row + p * 16 + lane / 4;
+      if constexpr (Staged > 0) {
+        const int own = mask_rows == 1 ? 0 : warp_row + p * 16 + lane % 16;
+        if (of_warp.kind == TileMask::kNumbers)
+          scoring.template add_numbers<kQueries>(scores[p], number_tile + tile_offset<kQueries>(own, lane / 16));
+      }
       scoring.apply(scores[p], {first + row, first + row + 8}, {of_warp.row(row), of_warp.row(row + 8)}, start,
-                    start + lane % 4 * 2, start + Keys > scoring.seen(first + warp_row + p * 16));
+                    start + lane % 4 * 2, start + Keys > scoring.seen(first + warp_row + p * 16),
+                    Staged > 0 && of_warp.kind == TileMask::kNumbers);
       float rescale[2];
       if (softmax[p].online_softmax(scores[p], factor, rescale)) {
 #pragma unroll
@@ -190,6 +211,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 #pragma unroll
   for (int p = 0; p < Parts; ++p) {
     const int query = first + warp_row + p * 16 + lane / 4;
+    add_sinks(of_scores, softmax[p], factor, head, lane);
     store_result(head_sizes, out, result[p], softmax[p], query, queries, place.step(), lane, stores_packs);
   }
 }

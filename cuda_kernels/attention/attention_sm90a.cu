@@ -18,6 +18,10 @@
 //
 // so its softmax overlaps its own second product, and the products of the other consumers.
 //
+// With NumberStages > 0, numbers of a mask are loaded tile by tile too, by the producer's other warps: by TMA, or element
+// by element where their rows do not begin at multiples of 16 bytes. The consumers read them by ldmatrix, which gives them
+// as the accumulators have the scores. The operands of Form are those of `../include/score_form.cuh`.
+//
 // Blocks are persistent, one on each multiprocessor: a block takes one work tile after another, and the first loads of
 // the next are issued while the consumers finish. Of causal heads the longest tiles come first, and every second round
 // goes to the blocks in reverse order, which balances the load.
@@ -73,6 +77,13 @@ struct AllMasks {
     return HeadMask(values, spans, is_bool, bytes, batches, heads, rows, keys, work.sequence, work.head);
   }
 
+  // Whether numbers are added to scores of a work tile.
+  template <int Queries>
+  __device__ __forceinline__ bool adds_numbers(const WorkTile& work) const {
+    const HeadMask of_head = of(work);
+    return of_head.adds_numbers(of_head.span(work.first, Queries));
+  }
+
   // The first key of the first tile, and the end of what is seen.
   template <int Queries, int Keys>
   __device__ __forceinline__ void range(const WorkTile& work, int& begin, int& end) const {
@@ -91,6 +102,14 @@ struct SharedStorage {
   const TensorMap* maps[3];  // of queries, keys and values
   Barrier queries_full, queries_empty;
   Barrier keys_full[Stages], keys_empty[Stages], values_full[Stages], values_empty[Stages];
+};
+
+// Behind these: the stages of the mask's numbers, which are in front of them, as whole rows of 1024 bytes.
+template <int Stages>
+struct NumberPipeline {
+  TensorMap staging;
+  const TensorMap* map;  // null where the numbers are loaded element by element
+  Barrier full[Stages > 0 ? Stages : 1], empty[Stages > 0 ? Stages : 1];
 };
 
 // TMA loads of tiles by one thread, with zeros in the columns that the operand does not have. Operands are numbered:
@@ -175,7 +194,58 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
   }
 }
 
-template <class T, class Head, int Keys, int Consumers, int Stages, bool ByPosition = false>
+// The producer of the mask's numbers, by warps 1 to 3 of the producer warpgroup; with a map by one of their threads.
+template <class T, int Keys, bool ByTma, int Queries, int Stages>
+__device__ __forceinline__ void number_producer(const TileScheduler<Queries>& scheduler,
+                                                char* tiles,
+                                                NumberPipeline<Stages>& pipeline,
+                                                const AllMasks& masks) {
+  constexpr int kBytes = kTileBytes<Queries, Keys>;
+  PipelineState<Stages> state;
+  WorkTile work;
+  for (int round = 0; scheduler.has(round); ++round) {
+    if (!scheduler.find(round, work) || !masks.template adds_numbers<Queries>(work)) continue;
+    int begin, end;
+    masks.range<Queries, Keys>(work, begin, end);
+    const int number = (masks.batches == 1 ? 0 : work.sequence) * masks.heads + (masks.heads == 1 ? 0 : work.head);
+    for (int start = begin; start < end; start += Keys) {
+      char* const tile = tiles + state.stage * kBytes;
+      Barrier* const full = pipeline.full + state.stage;
+      wait(pipeline.empty + state.stage, state.phase ^ 1);
+      if constexpr (ByTma) {
+        arrive_and_expect(full, kBytes);
+#pragma unroll
+        for (int column = 0; column < Keys; column += 64)
+#pragma unroll
+          for (int row = 0; row < Queries; row += 64)
+            tma_load(tile + column * (Queries * 2) + row * 128, pipeline.map, full, start + column, work.first + row,
+                     number);
+      } else {
+        // A warp takes rows, a lane every 32nd key.
+        const int lane = threadIdx.x % 32, rows = masks.rows == 1 ? 1 : min(Queries, masks.rows - work.first);
+        const long long first = masks.rows == 1 ? 0 : static_cast<long long>(work.first) * masks.keys;
+        const unsigned short* from = reinterpret_cast<const unsigned short*>(masks.of(work).values) + first + start + lane;
+        const int left = masks.keys - start - lane;
+        from += (threadIdx.x / 32 - 1) * static_cast<long long>(masks.keys);
+#pragma unroll 2
+        for (int row = threadIdx.x / 32 - 1; row < rows; row += 3) {
+          unsigned short elements[Keys / 32];
+#pragma unroll
+          for (int i = 0; i < Keys / 32; ++i) elements[i] = i * 32 < left ? from[i * 32] : 0;
+#pragma unroll
+          for (int i = 0; i < Keys / 32; ++i)
+            *reinterpret_cast<unsigned short*>(tile + tile_offset<Queries>(row, i * 4 + lane / 8) + lane % 8 * 2) =
+                elements[i];
+          from += 3 * static_cast<long long>(masks.keys);
+        }
+        arrive(full);
+      }
+      state.advance();
+    }
+  }
+}
+
+template <class T, class Head, int Keys, int Consumers, int Stages, bool ByPosition = false, int NumberStages = 0, class... Form>
 __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(const T* __restrict__ q,
                                                                             const T* __restrict__ k,
                                                                             const T* __restrict__ v,
@@ -194,7 +264,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                                                                             int value_dim,
                                                                             const int* __restrict__ spans,
                                                                             int mask_batches,
-                                                                            int mask_heads) {
+                                                                            int mask_heads,
+                                                                            Form... form) {
   constexpr int kQueries = 64 * Consumers, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96;
   const Head head_sizes(dim, value_dim);
@@ -204,7 +275,10 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
 
   extern __shared__ __align__(1024) char shared[];
   using Storage = SharedStorage<Head, Keys, kQueries, Stages>;
-  Storage& pipeline = *reinterpret_cast<Storage*>(shared);
+  constexpr int kNumberBytes = kTileBytes<kQueries, Keys>;
+  Storage& pipeline = *reinterpret_cast<Storage*>(shared + NumberStages * kNumberBytes);
+  auto& of_numbers =
+      *reinterpret_cast<NumberPipeline<NumberStages>*>(shared + NumberStages * kNumberBytes + sizeof(Storage));
 
   // Else the producer warpgroup loads element by element.
   const bool uses_tma = aligned(q, k, v) & are_packs<T>(head_sizes);
@@ -218,12 +292,22 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       initialise(pipeline.keys_empty + i, consumers);
       initialise(pipeline.values_empty + i, consumers);
     }
+    if constexpr (NumberStages > 0) {
+      const bool by_tma = aligned(mask) & (keys % 8 == 0) & (mask_rows > 1);
+      for (int i = 0; i < NumberStages; ++i) {
+        initialise(of_numbers.full + i, by_tma ? 1 : 96);
+        initialise(of_numbers.empty + i, consumers);
+      }
+      of_numbers.map = nullptr;
+    }
     publish_barriers();
   }
   __syncthreads();
 
   const TileScheduler<kQueries> scheduler(queries, heads, batches, causal || spans != nullptr);
   const AllMasks masks{mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, causal};
+  // Where all of the producer loads element by element, the consumers read the mask themselves.
+  const bool stages_numbers = NumberStages > 0 && uses_tma && mask != nullptr && !mask_is_bool;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
   WorkTile work;
   const TensorMap* own_map = nullptr;  // that this warp made
@@ -240,6 +324,12 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
             make_tensor_map<T>(pipeline.staging + warp, {operand, columns, rows, all_heads, warp == 0 ? 64 : Keys});
         if (threadIdx.x % 32 == 0) pipeline.maps[warp] = own_map;
       }
+      if constexpr (NumberStages > 0) {
+        if (warp == 3 && stages_numbers && (aligned(mask) & (keys % 8 == 0) & (mask_rows > 1))) {
+          own_map = make_tensor_map<T>(&of_numbers.staging, {mask, keys, mask_rows, mask_heads * mask_batches, 64});
+          if (threadIdx.x % 32 == 0) of_numbers.map = own_map;
+        }
+      }
       asm volatile("bar.sync 1, 128;" ::: "memory");
       if (threadIdx.x == 0)
         for (int i = 0; i < 3; ++i) acquire_tensor_map(pipeline.maps[i]);
@@ -249,12 +339,23 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       producer(scheduler, pipeline, loads, masks, heads, kv_heads);
     } else if (threadIdx.x == 0) {
       producer(scheduler, pipeline, TmaLoads{pipeline.maps}, masks, heads, kv_heads);
+    } else if constexpr (NumberStages > 0) {
+      if (stages_numbers && threadIdx.x >= 32 && (of_numbers.map == nullptr || threadIdx.x == 32)) {
+        if (of_numbers.map != nullptr) {
+          acquire_tensor_map(of_numbers.map);
+          number_producer<T, Keys, true>(scheduler, shared, of_numbers, masks);
+        } else {
+          number_producer<T, Keys, false>(scheduler, shared, of_numbers, masks);
+        }
+      }
     }
   } else {
     allocate_registers<kConsumerRegisters>();
     const int consumer = warpgroup - 1, lane = threadIdx.x % 32, warp_row = consumer * 64 + threadIdx.x / 32 % 4 * 16;
     const bool packs = aligned(out) & (head_sizes.value_dim() % 2 == 0);
     PipelineState<Stages> key_state, value_state;
+    PipelineState<NumberStages> number_state;
+    const ScoreForm<T, Form...> of_scores{form...};
     unsigned phase = 0;
     auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
@@ -267,8 +368,9 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       const int row = warp_row + lane / 4, query = work.first + row;
       const HeadMask of_head = masks.of(work);
       const TileMask of_rows = of_head.of_tile(work.first, of_head.span(work.first + consumer * 64, 64));
-      const Scoring<T> scoring{of_rows, causal, scale};
+      const Scoring<T, ScoreForm<T, Form...>> scoring{of_scores, of_rows, causal, scale};
       const float factor = scoring.factor();
+      const bool adds_numbers = NumberStages > 0 && stages_numbers && masks.template adds_numbers<kQueries>(work);
       Softmax softmax;
       float result[kValueColumns / 2], scores[Keys / 2], rescale[2];
       unsigned weights[Keys / 16][4], held[kHoldsQueries ? kColumns / 16 : 1][4];
@@ -300,8 +402,19 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       auto online_softmax = [&](int start) {
         release(pipeline.keys_empty + key_state.stage);
         key_state.advance();
+        const bool is_cut = start + Keys > scoring.seen(work.first + consumer * 64);
+        if constexpr (NumberStages > 0) {
+          if (adds_numbers) {
+            wait(of_numbers.full + number_state.stage, number_state.phase);
+            const unsigned tile = shared_address(shared + number_state.stage * kNumberBytes);
+            const unsigned at = tile_offset<kQueries>(mask_rows == 1 ? 0 : warp_row + lane % 16, lane / 16);
+            if (of_rows.adds()) scoring.template add_numbers<kQueries>(scores, tile + at);
+            release(of_numbers.empty + number_state.stage);
+            number_state.advance();
+          }
+        }
         scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start,
-                      start + lane % 4 * 2, start + Keys > scoring.seen(work.first + consumer * 64));
+                      start + lane % 4 * 2, is_cut, adds_numbers && of_rows.adds());
         return softmax.online_softmax(scores, factor, rescale);
       };
       // Waits for the operands of the next products: the keys of the tile after `start`, if any, and the values.
@@ -357,6 +470,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         release(pipeline.values_empty + value_state.stage);
         value_state.advance();
       }
+      add_sinks(of_scores, softmax, factor, work.head, lane);
       const Placement<Head, ByPosition> place{head_sizes, heads, queries};
       T* const own = out + place.of(work.sequence, work.head, 0);
       store_result(head_sizes, own, result, softmax, query, queries, place.step(), lane, packs);

@@ -19,6 +19,7 @@ from cuda_kernels.attention.names import (
     BY_POSITION,
     CACHED,
     CACHED_ANY_HEAD,
+    CAPPED,
     ON_TENSOR_CORES,
     PREFIXES,
     kernel_name,
@@ -61,22 +62,25 @@ def choose_cached(dtype: str, dim: int) -> cd.Choice:
     )
 
 
-def choose_any_head(dtype: str, mask: str) -> cd.Choice:
+def choose_any_head(dtype: str, mask: str, *, is_capped: bool = False) -> cd.Choice:
     """The kernels for heads of any sizes up to 256, for smaller ones first.
 
     Their rules are those of heads of 64 and 128.
     """
-    name = f"{PREFIXES[mask]}attention_{dtype}"
+    name = f"{PREFIXES[mask]}{'capped_' if is_capped else ''}attention_{dtype}"
     if dtype == "f32":
-        return cd.Choice(name, [declare(dtype, head, mask) for head in UP_TO])
+        return cd.Choice(name, [declare(dtype, head, mask, is_capped=is_capped) for head in UP_TO])
 
     def few(head: UpTo) -> list[cd.Kernel]:
-        return [decode(dtype, head, mask, form) for form in SPLITS]
+        return [decode(dtype, head, mask, form, is_capped=is_capped) for form in SPLITS]
+
+    def many(head: UpTo) -> cd.Kernel:
+        return prefill(dtype, head, mask, is_capped=is_capped)
 
     decoding = {head: few(head) for head in UP_TO}
     return cd.Choice(
         name,
-        [each for head in UP_TO for each in (*decoding[head], prefill(dtype, head, mask))],
+        [each for head in UP_TO for each in (*decoding[head], many(head))],
         rules=_rules_of(decoding.values()),
     )
 
@@ -110,6 +114,7 @@ _TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
     **{name: partial(choose, *form, by_position=True) for name, form in BY_POSITION.items()},
     **{name: partial(choose_cached, *form) for name, form in CACHED.items()},
     **{name: partial(choose_any_head, *form) for name, form in ANY_HEAD.items()},
+    **{name: partial(choose_any_head, *form, is_capped=True) for name, form in CAPPED.items()},
     **{name: partial(choose_cached_any_head, dtype) for name, dtype in CACHED_ANY_HEAD.items()},
 }
 

@@ -28,6 +28,7 @@ from cuda_kernels.attention.signature import (
     batch,
     cached_on_cpu,
     flops,
+    form_of,
     head_scalars,
     heads,
     keys,
@@ -35,7 +36,6 @@ from cuda_kernels.attention.signature import (
     mask_requirements,
     on_cpu,
     operands,
-    placed,
     queries,
 )
 from cuda_kernels.shared.c_types import C_TYPES
@@ -59,9 +59,18 @@ class SplitKV:
         columns, value_columns = whole_columns_of(head)
         return 32 * (columns + self.warps * self.stages * (columns + value_columns))
 
-    def entry(self, name: str, dtype: str, head: Head, by_position: bool = False) -> str:
+    def entry(
+        self,
+        name: str,
+        dtype: str,
+        head: Head,
+        by_position: bool = False,
+        *,
+        is_capped: bool = False,
+    ) -> str:
         """The instance of a template."""
-        numbers = f"{self.warps}, {self.stages}, {self.cluster}{placed(by_position)}"
+        form = form_of(dtype, by_position, is_capped=is_capped)
+        numbers = f"{self.warps}, {self.stages}, {self.cluster}{form}"
         return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {template_of(head)}, {numbers}>"
 
 
@@ -133,11 +142,17 @@ SPLITS_OF_TABLES = (
 
 
 def _on_clusters(
-    name: str, dtype: str, head: Head, form: Decode, by_position: bool = False
+    name: str,
+    dtype: str,
+    head: Head,
+    form: Decode,
+    by_position: bool = False,
+    *,
+    is_capped: bool = False,
 ) -> dict[str, cd.Implementation]:
     split = form.split(head)
     found = cd.Implementation(
-        entry=split.entry(name, dtype, head, by_position),
+        entry=split.entry(name, dtype, head, by_position, is_capped=is_capped),
         block=32 * split.warps,
         grid=(split.cluster, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(head),
@@ -152,23 +167,32 @@ def _few_rows(head: Head) -> list[Condition]:
 
 
 def decode(
-    dtype: str, head: Head, mask: str, form: Decode, *, by_position: bool = False
+    dtype: str,
+    head: Head,
+    mask: str,
+    form: Decode,
+    *,
+    by_position: bool = False,
+    is_capped: bool = False,
 ) -> cd.Kernel:
     """The kernel for few queries and many keys."""
-    on_clusters = _on_clusters("attention_decode", dtype, head, form, by_position)
+    name = "attention_decode"
+    on_clusters = _on_clusters(name, dtype, head, form, by_position, is_capped=is_capped)
     split = form.split_without(head)
+    which = "capped_decode_" if is_capped else "decode_"
     return cd.Kernel(
-        kernel_name("decode_", dtype, name_of(head), mask, by_position, form.name(head)),
+        kernel_name(which, dtype, name_of(head), mask, by_position, form.name(head)),
         source="attention_decode.cu",
-        entry=split.entry("attention_decode", dtype, head, by_position),
-        operands=operands(dtype, head, mask, by_position),
+        entry=split.entry(name, dtype, head, by_position, is_capped=is_capped),
+        operands=operands(dtype, head, mask, by_position, is_capped=is_capped),
         block=32 * split.warps,
         grid=(1, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(head),
         requires=[*_few_rows(head), *mask_requirements(mask)],
         reference=attend_by_position if by_position else attend,
         flops=flops(head),
-        implementations=on_clusters | {"cpu": on_cpu(dtype, head, by_position)},
+        implementations=on_clusters
+        | {"cpu": on_cpu(dtype, head, by_position, is_capped=is_capped)},
     )
 
 

@@ -3,7 +3,9 @@
 // reads bits instead of the mask where a tile is neither all seen nor all hidden. A model's layers share what this gives.
 //
 // A mask of bools shows where it is true. One of floats shows where it is not -inf; where what it shows is 0 everywhere, as
-// in a causal mask, there is nothing to add, and the bits are all of it.
+// in a causal mask, there is nothing to add, and the bits are all of it. Numbers from kLow down hide keys too, as models
+// write the lowest finite one, if the row shows another key by a number above half of it: no exponential is left of them.
+// A row without such a key is the mean of what it hides, so its numbers are added.
 //
 // A block takes 64 rows, a warp one after the other: each lane reads 16 bytes of the row, neighbours' bits become words.
 // Memory traffic: one read of the mask; what is written is 1/8 of a mask of bools.
@@ -15,14 +17,29 @@ namespace cuda_kernels {
 
 constexpr int kWarps = 16;
 
-// Whether an element shows its key, and whether something is added to that key's score.
-__device__ __forceinline__ void look(bool element, bool& shows, bool&) { shows = element; }
+template <class T>
+constexpr float kLow = -9e8f;
+template <>
+constexpr float kLow<__half> = -65504.0f;
+
+// What is known of a row.
+struct Row {
+  bool adds = false;      // something to scores of keys that are shown
+  bool has_low = false;   // finite numbers that hide
+  bool is_clear = false;  // a key is shown that hides these
+};
+
+// Whether an element shows its key, and what that says of the row.
+__device__ __forceinline__ bool shows(bool element, Row&) { return element; }
 
 template <class T>
-__device__ __forceinline__ void look(T element, bool& shows, bool& adds) {
+__device__ __forceinline__ bool shows(T element, Row& row) {
   const float value = static_cast<float>(element);
-  shows = !(value == -INFINITY);
-  adds |= shows && !(value == 0.0f);
+  const bool hides = value <= kLow<T>;
+  row.adds |= !hides && !(value == 0.0f);
+  row.has_low |= hides && value != -INFINITY;
+  row.is_clear |= value > kLow<T> / 2;
+  return !hides;
 }
 
 __device__ __forceinline__ int least(int number) { 
@@ -50,7 +67,7 @@ __global__ void __launch_bounds__(32 * kWarps) mask_spans(
     const T* const from = mask + static_cast<long long>(row) * keys;
     unsigned* const to = all_bits + static_cast<long long>(row) * words;
     int begin = keys, end = 0, count = 0;
-    bool adds = false;
+    Row known;
 #pragma unroll 4
     for (int start = 0; start < keys; start += step) {
       const int key = start + lane * size;
@@ -63,10 +80,8 @@ __global__ void __launch_bounds__(32 * kWarps) mask_spans(
       }
       unsigned bits = 0;
       for (int i = 0; i < size; ++i) {
-        bool shows;
         if (key + i >= keys) continue;
-        look(elements[i], shows, adds);
-        bits |= static_cast<unsigned>(shows) << i;
+        bits |= static_cast<unsigned>(shows(elements[i], known)) << i;
       }
       if (bits != 0) {
         begin = min(begin, key + __ffs(bits) - 1);
@@ -83,7 +98,8 @@ __global__ void __launch_bounds__(32 * kWarps) mask_spans(
     begin = least(begin);
     end = -least(-end);
     for (int distance = 16; distance > 0; distance /= 2) count += __shfl_xor_sync(~0u, count, distance);
-    Span own{begin, end, begin, end, __any_sync(~0u, adds) ? 1 : 0};
+    Span own{begin, end, begin, end, __any_sync(~0u, known.adds) ? 1 : 0};
+    if (__any_sync(~0u, known.has_low) && !__any_sync(~0u, known.is_clear)) own = {0, keys, 0, 0, 1};
     if (count < end - begin || end <= begin) own.whole_end = own.whole_begin = 0;
     span.add(own);
   }

@@ -21,6 +21,8 @@ Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 ROWS, WORDS, WARPS = 64, 8, 16
 """Rows of a span and its words, as in `../include/mask_spans.cuh`, and warps of a block."""
 _NONE = 2**31 - 1
+_LOW, _LOW_F16 = -9e8, -65504.0
+"""Numbers from here down hide keys, as `mask_spans.cu` says."""
 mask_batches, mask_heads = cd.dim("mask_batches"), cd.dim("mask_heads")
 mask_rows, keys = cd.dim("mask_rows"), cd.dim("keys")
 
@@ -33,9 +35,7 @@ def size_of(heads: Expr | int, rows: Expr | int) -> Expr:
 
 def spans_of(mask: Array) -> Array:
     """The reference: see `../include/mask_spans.cuh` for what stands where."""
-    is_bool = mask.dtype == numpy.bool_
-    shown = mask if is_bool else mask.astype(numpy.float64) != -numpy.inf
-    added = numpy.zeros_like(shown) if is_bool else shown & (mask.astype(numpy.float64) != 0.0)
+    shown, added, unclear = _looked_at(mask)
     *outer, rows, count = mask.shape
     wide = numpy.zeros((*outer, rows, -(-count // 128) * 128), numpy.bool_)
     wide[..., :count] = shown
@@ -43,20 +43,35 @@ def spans_of(mask: Array) -> Array:
     groups = numpy.zeros((*outer, -(-rows // ROWS), WORDS), numpy.int32)
     for index in numpy.ndindex(*groups.shape[:-1]):
         part = slice(index[-1] * ROWS, (index[-1] + 1) * ROWS)
-        groups[index] = _span(shown[index[:-1]][part], added[index[:-1]][part])
+        of_group = (each[index[:-1]][part] for each in (shown, added, unclear))
+        groups[index] = _span(*of_group)
     return numpy.concatenate([groups.ravel(), bits.ravel()])
 
 
-def _span(shown: Array, added: Array) -> tuple[int, ...]:
+def _looked_at(mask: Array) -> tuple[Array, Array, Array]:
+    """Which keys are shown, which of these add something, and rows that finite numbers hide."""
+    if mask.dtype == numpy.bool_:
+        return mask, numpy.zeros_like(mask), numpy.zeros(mask.shape[:-1], numpy.bool_)
+    numbers = mask.astype(numpy.float64)
+    low = _LOW_F16 if mask.dtype == numpy.float16 else _LOW
+    shown = ~(numbers <= low)
+    has_low = (~shown & (numbers != -numpy.inf)).any(axis=-1)
+    return shown, shown & (numbers != 0.0), has_low & ~(numbers > low / 2).any(axis=-1)
+
+
+def _span(shown: Array, added: Array, unclear: Array) -> tuple[int, ...]:
     begin, end, whole = _NONE, 0, (0, _NONE)
-    for row in shown:
+    for row, is_unclear in zip(shown, unclear, strict=True):
         (seen,) = numpy.nonzero(row)
         first, behind = (seen[0], seen[-1] + 1) if seen.size else (row.size, 0)
-        begin, end = min(begin, first), max(end, behind)
         is_one = 0 < seen.size == behind - first
+        if is_unclear:  # its numbers are needed, of all keys
+            first, behind = 0, row.size
+            is_one = False
+        begin, end = min(begin, first), max(end, behind)
         mine = (first, behind) if is_one else (0, 0)
         whole = (max(whole[0], mine[0]), min(whole[1], mine[1]))
-    return (begin, end, *whole, int(added.any()), 0, 0, 0)
+    return (begin, end, *whole, int(added.any() or unclear.any()), 0, 0, 0)
 
 
 def declare(dtype: str) -> cd.Kernel:

@@ -27,6 +27,11 @@ ANY_HEAD = {
     f"{PREFIXES[mask]}attention_{dtype}": (dtype, mask) for mask, dtype in product(PREFIXES, TYPES)
 }
 """For heads of any size up to 256: the element type, the form of the mask."""
+CAPPED = {
+    f"{PREFIXES[mask]}capped_attention_{dtype}": (dtype, mask)
+    for mask, dtype in product(PREFIXES, TYPES)
+}
+"""The same with a soft cap of scores and sinks."""
 CACHED_ANY_HEAD = {f"cached_attention_{dtype}": dtype for dtype in TYPES[1:]}
 FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
 """The same for heads in the batch; the last two have one mask for all heads of a sentence."""

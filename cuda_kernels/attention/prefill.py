@@ -27,16 +27,19 @@ from cuda_kernels.attention.signature import (
     attend_by_position,
     blocks,
     flops,
+    form_of,
     heads,
     kv_heads,
     mask_requirements,
     on_cpu,
     operands,
-    placed,
 )
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Expr
+
+_SHARED_BYTES, _SHARED_BYTES_OF_SM86 = 227 * 1024, 99 * 1024
+"""Of a block on sm_90 and sm_86, at most. CUDA C++ Programming Guide, "Compute Capabilities"."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,15 @@ class Tiles:
         """Queries of a block."""
         return 16 * self.parts * self.warps
 
-    def shared_bytes(self, head: Head) -> int:
-        """A tile of queries, one of keys and one of values."""
+    def shared_bytes(self, head: Head, number_stages: int = 0) -> int:
+        """A tile of queries, one of keys, one of values and one of the mask's numbers."""
         columns, value_columns = whole_columns_of(head)
-        return 2 * ((self.queries + self.keys) * columns + self.keys * value_columns)
+        tiles = (self.queries + self.keys) * columns + self.keys * value_columns
+        return 2 * (tiles + number_stages * self.queries * -(-self.keys // 64) * 64)
+
+    def number_stages(self, head: Head) -> int:
+        """1 where a tile of the mask's numbers fits into the shared memory of sm_86, else 0."""
+        return int(self.shared_bytes(head, 1) <= _SHARED_BYTES_OF_SM86)
 
 
 TILES: dict[Head, Tiles] = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
@@ -89,12 +97,24 @@ class WarpgroupTiles:
         """Queries of a block."""
         return 64 * self.consumers
 
-    def shared_bytes(self, head: Head) -> int:
-        """`SharedStorage`: tiles, tensor maps, pointers to them, barriers; a multiple of 128."""
+    def shared_bytes(self, head: Head, number_stages: int = 0) -> int:
+        """`SharedStorage`: tiles, tensor maps, pointers to them, barriers; a multiple of 128.
+
+        With stages of the mask's numbers their tiles and `NumberPipeline`, too.
+        """
         columns, value_columns = whole_columns_of(head)
         of_keys = self.stages * self.keys * (columns + value_columns)
         tiles = 2 * (self.queries * columns + of_keys)
-        return tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
+        found = tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
+        if not number_stages:
+            return found
+        numbers = 2 * number_stages * self.queries * -(-self.keys // 64) * 64
+        return found + numbers + 128 + -(-8 * (1 + 2 * number_stages) // 128) * 128
+
+    def number_stages(self, head: Head) -> int:
+        """As many stages of the mask's numbers as fit, at most 2."""
+        fits = [each for each in (1, 2) if self.shared_bytes(head, each) <= _SHARED_BYTES]
+        return max(fits, default=0)
 
 
 WARPGROUP_TILES: dict[Head, WarpgroupTiles] = {
@@ -109,6 +129,11 @@ WARPGROUP_TILES_UP_TO: dict[Head, WarpgroupTiles] = {
     UpTo(192, 192): WarpgroupTiles(96, 2, 2),
     UpTo(256, 256): WarpgroupTiles(64, 2, 2),
 }
+WARPGROUP_TILES_WITH_NUMBERS: dict[Head, WarpgroupTiles] = {
+    UpTo(96, 96): WarpgroupTiles(128, 2, 2),
+    UpTo(192, 128): WarpgroupTiles(96, 2, 2),
+}
+"""Where a mask's numbers take a part of the shared memory."""
 
 
 @dataclass(frozen=True)
@@ -148,12 +173,13 @@ def prefill(
     by_position: bool = False,
     form: Prefill = Prefill(),
     all_heads: Expr = ALL_HEADS,
+    is_capped: bool = False,
 ) -> cd.Kernel:
     """The kernel for any number of queries.
 
     Parameters
     ----------
-    mask, by_position
+    mask, by_position, is_capped
         As of `signature.operands`.
     form
         Its tiles.
@@ -161,29 +187,35 @@ def prefill(
         Heads of all sequences; each has work tiles of its own.
     """
     tiles, hopper = form.tiles[head], form.warpgroup_tiles[head]
+    adds = mask == "queries"
+    if adds:
+        hopper = WARPGROUP_TILES_WITH_NUMBERS.get(head, hopper)
+    staged, hopper_staged = (each.number_stages(head) * adds for each in (tiles, hopper))
     sizes = template_of(head)
     numbers = f"{sizes}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
     hopper_numbers = f"{sizes}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
-    numbers, hopper_numbers = (each + placed(by_position) for each in (numbers, hopper_numbers))
+    numbers += form_of(dtype, by_position, staged=staged, is_capped=is_capped)
+    hopper_numbers += form_of(dtype, by_position, staged=hopper_staged, is_capped=is_capped)
+    which = "capped_prefill_" if is_capped else "prefill_"
     return cd.Kernel(
-        kernel_name("prefill_", dtype, name_of(head), mask, by_position, form.name(head)),
+        kernel_name(which, dtype, name_of(head), mask, by_position, form.name(head)),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
-        operands=operands(dtype, head, mask, by_position),
+        operands=operands(dtype, head, mask, by_position, is_capped=is_capped),
         block=32 * tiles.warps,
         grid=blocks(tiles.queries, all_heads),
-        dynamic_shared_memory=tiles.shared_bytes(head),
+        dynamic_shared_memory=tiles.shared_bytes(head, staged),
         requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
         reference=attend_by_position if by_position else attend,
         flops=flops(head),
         implementations={
-            "cpu": on_cpu(dtype, head, by_position, all_heads),
+            "cpu": on_cpu(dtype, head, by_position, all_heads, is_capped=is_capped),
             "cuda:sm_90a": cd.Implementation(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
                 block=128 * (hopper.consumers + 1),
                 grid=cd.minimum(blocks(hopper.queries, all_heads), MULTIPROCESSORS),
-                dynamic_shared_memory=hopper.shared_bytes(head),
+                dynamic_shared_memory=hopper.shared_bytes(head, hopper_staged),
             ),
         },
     )

@@ -21,7 +21,9 @@ ALL_HEADS = heads * batch
 """Heads of all sequences."""
 
 
-def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> list[Operand]:
+def operands(
+    dtype: str, head: Head, mask: str, by_position: bool = False, *, is_capped: bool = False
+) -> list[Operand]:
     """The C signature of all of them.
 
     Parameters
@@ -32,6 +34,8 @@ def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> li
         seen. `mask_spans.py` says what spans are.
     by_position
         Whether the result is [batch, queries, heads, dim], as the next projection takes it.
+    is_capped
+        Whether there are a soft cap of scores, where 0 is none, and sinks, a number of each head.
     """
     of_mask = (batch, 1, 1) if mask == "keys" else (mask_batches, mask_heads, mask_rows)
     dim, value_dim = sizes_of(head)
@@ -63,7 +67,12 @@ def operands(dtype: str, head: Head, mask: str, by_position: bool = False) -> li
         cd.In("spans", "i32", [size_of(of_mask[0] * of_mask[1], of_mask[2])], optional=True),
         cd.Scalar("mask_batches", "i32", of_mask[0]),
         cd.Scalar("mask_heads", "i32", of_mask[1]),
+        *(_of_scores(dtype) if is_capped else []),
     ]
+
+
+def _of_scores(dtype: str) -> list[Operand]:
+    return [cd.Scalar("softcap", "f32"), cd.In("sinks", dtype, [heads], optional=True)]
 
 
 def mask_requirements(mask: str) -> list[Condition]:
@@ -83,16 +92,38 @@ def placed(by_position: bool) -> str:
     return ", true" if by_position else ""
 
 
+def form_of(
+    dtype: str, by_position: bool, *, staged: int | None = None, is_capped: bool = False
+) -> str:
+    """The last template arguments: `placed`, stages of the mask's numbers, operands of scores.
+
+    Parameters
+    ----------
+    staged
+        None where a kernel has no such argument.
+    """
+    if not staged and not is_capped:
+        return placed(by_position)
+    stages = "" if staged is None else f", {staged}"
+    given = f", float, const {C_TYPES[dtype]}*" if is_capped else ""
+    return f", {'true' if by_position else 'false'}{stages}{given}"
+
+
 def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
     """The grid with a block for each `of_queries` queries of a head: `QueryTile`."""
     return cd.ceildiv(queries, of_queries) * all_heads
 
 
 def on_cpu(
-    dtype: str, head: Head, by_position: bool = False, all_heads: Expr = ALL_HEADS
+    dtype: str,
+    head: Head,
+    by_position: bool = False,
+    all_heads: Expr = ALL_HEADS,
+    *,
+    is_capped: bool = False,
 ) -> cd.Implementation:
     """What CPUs run for all of these kernels: `attention_cpu.cu`."""
-    numbers = f"{template_of(head)}{placed(by_position)}"
+    numbers = f"{template_of(head)}{form_of(dtype, by_position, is_capped=is_capped)}"
     return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {numbers}>", head, all_heads)
 
 
@@ -130,12 +161,20 @@ def attend(
     scale: float,
     causal: bool,
     spans: Array | None = None,
+    softcap: float = 0.0,
+    sinks: Array | None = None,
 ) -> Array:
-    """softmax(q k^T * scale + mask) v in f64, rounded as q is; zeros where nothing is seen."""
+    """softmax(q k^T * scale + mask) v in f64, rounded as q is; zeros where nothing is seen.
+
+    With a soft cap, softcap * tanh(q k^T * scale / softcap) + mask. A sink is one more score of all
+    queries of a head, with a value of 0.
+    """
     del spans  # the mask says all
     shared = numpy.arange(q.shape[1]) * k.shape[1] // max(q.shape[1], 1)  # each head's keys
     keys, values = (each.astype(numpy.float64)[:, shared] for each in (k, v))
     scores = q.astype(numpy.float64) @ keys.swapaxes(-1, -2) * scale
+    if softcap:
+        scores = softcap * numpy.tanh(scores / softcap)
     if causal:
         later = numpy.arange(scores.shape[-1]) > numpy.arange(scores.shape[-2])[:, None]
         scores[..., later] = -numpy.inf
@@ -146,6 +185,10 @@ def attend(
     largest = scores.max(axis=-1, keepdims=True, initial=-numpy.inf)
     weights = numpy.exp(scores - numpy.where(largest == -numpy.inf, 0.0, largest))
     sums = weights.sum(axis=-1, keepdims=True)
+    if sinks is not None and sinks.size:
+        with numpy.errstate(over="ignore"):  # where nothing is seen, any base does
+            base = numpy.where(largest == -numpy.inf, 0.0, largest)
+            sums = sums + numpy.exp(sinks.astype(numpy.float64)[:, None, None] - base)
     result: Array = (weights @ values / numpy.where(sums == 0.0, 1.0, sums)).astype(q.dtype)
     return result
 

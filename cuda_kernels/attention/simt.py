@@ -47,6 +47,7 @@ def declare(
     *,
     tile_keys: int | None = None,
     all_heads: Expr = ALL_HEADS,
+    is_capped: bool = False,
 ) -> cd.Kernel:
     """The kernel without tensor cores, for a type, a head's size and a mask.
 
@@ -58,20 +59,24 @@ def declare(
         As of `signature.operands`. All masks are one entry of one object.
     all_heads
         Heads of all sequences; each has blocks of its own.
+    is_capped
+        As of `signature.operands`.
     """
     columns, _ = columns_of(head)
     if tile_keys is None:
         tile_keys = (TILE_KEYS_UP_TO if isinstance(head, UpTo) else TILE_KEYS)[columns]
+    which, of_scores = ("capped_", f", float, const {C_TYPES[dtype]}*") if is_capped else ("", "")
+    given = f"{template_of(head)}, {tile_keys}{of_scores}"
     return cd.Kernel(
-        f"{PREFIXES[mask]}attention_{dtype}_{name_of(head)}",
+        f"{PREFIXES[mask]}{which}attention_{dtype}_{name_of(head)}",
         source="attention.cu",
-        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {template_of(head)}, {tile_keys}>",
-        operands=operands(dtype, head, mask),
+        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {given}>",
+        operands=operands(dtype, head, mask, is_capped=is_capped),
         block=THREADS,
         grid=blocks(TILE_QUERIES, all_heads),
         dynamic_shared_memory=shared_bytes(columns, tile_keys),
         requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
         reference=attend,
         flops=flops(head),
-        implementations={"cpu": on_cpu(dtype, head, all_heads=all_heads)},
+        implementations={"cpu": on_cpu(dtype, head, all_heads=all_heads, is_capped=is_capped)},
     )

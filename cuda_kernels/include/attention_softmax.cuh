@@ -8,7 +8,9 @@
 #include "exponential.cuh"
 #include "head_sizes.cuh"
 #include "mask_spans.cuh"
+#include "mma.cuh"
 #include "pack.cuh"
+#include "score_form.cuh"
 
 namespace cuda_kernels {
 
@@ -17,15 +19,15 @@ namespace cuda_kernels {
 // Usually it is only multiplied by the scale, in the same instruction as the subtraction of the maximum (`factor`). With a
 // mask that adds something, or a scale that changes the order, `adjust` does that first, and the factor is 1. A mask that
 // only hides keys, of which spans are known, is applied by its bits, and where the tile needs it alone.
-template <class T>
-struct Scoring {
+template <class T, class Form = ScoreForm<T>>
+struct Scoring : Form {
   const TileMask& mask;
   bool causal;
   float scale;
   static constexpr float kLowest = -3e38f;
   int before = 0;  // keys that a causal query sees in addition to those up to its own index
 
-  __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f); }
+  __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f) || Form::caps(); }
   __device__ __forceinline__ float factor() const { return adjusts() ? 1.0f : scale * kLog2E; }
 
   // The number of keys that a query sees for being causal.
@@ -33,11 +35,13 @@ struct Scoring {
 
   // Adjusts the scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ... in the tile
   // that begins at `start`, a multiple of 16: hidden keys get -inf. `rows` are those of the mask that the queries have.
-  // `is_cut` says whether the tile may contain keys that some rows do not see for being causal.
+  // `is_cut` says whether the tile may contain keys that some rows do not see for being causal; `is_adjusted`, that
+  // `add_numbers` has done its part.
   template <int Size>
   __device__ __forceinline__ void apply(
-      float (&scores)[Size], const int (&query)[2], const int (&rows)[2], int start, int key, bool is_cut) const {
-    if (adjusts()) {
+      float (&scores)[Size], const int (&query)[2], const int (&rows)[2], int start, int key, bool is_cut,
+      bool is_adjusted = false) const {
+    if (adjusts() && !is_adjusted) {
 #pragma unroll
       for (int i = 0; i < Size; ++i) scores[i] = adjusted(scores[i], rows[i % 4 / 2], key + i / 4 * 8 + i % 2);
     }
@@ -63,12 +67,49 @@ struct Scoring {
     }
   }
 
+  // What `apply` does with numbers of the mask where they are a tile in shared memory of `Rows` rows, as `attention_tiles.cuh`
+  // says: `numbers` is where this lane's row of ldmatrix begins, of the first 16 keys.
+  template <int Rows, int Size>
+  __device__ __forceinline__ void add_numbers(float (&scores)[Size], unsigned numbers) const {
+#pragma unroll
+    for (int column = 0; column < 2 * Size; column += 16) {
+      unsigned pairs[4];
+      ldmatrix(pairs, (numbers ^ column % 64 * 2) + column / 64 * Rows * 128);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float* const two = scores + column / 2 + 2 * i;
+        const float2 values = unpacked_pair<T>(pairs[i]);
+        two[0] = plus(scaled(two[0]), values.x);
+        two[1] = plus(scaled(two[1]), values.y);
+      }
+    }
+  }
+
   __device__ __forceinline__ float adjusted(float score, int row, int key) const {
-    score *= scale * kLog2E;
+    score = scaled(score);
     if (!mask.adds() || key >= mask.keys) return score;
     // The lowest finite number stays one: where a query's keys all have it, it sees their mean.
     const float value = mask.template value<T>(row, key);
     return score + (value == -INFINITY ? value : fmaxf(value * kLog2E, kLowest));
+  }
+
+  __device__ __forceinline__ float scaled(float score) const {
+    if constexpr (Form::kIsUsual) {
+      return score * (scale * kLog2E);
+    } else {
+      return Form::scaled(score, scale);
+    }
+  }
+
+  // A score plus a number of the mask, as `adjusted` adds it, in fewer instructions: -inf stays -inf, and what is finite
+  // stays finite, since the other branch of the maximum is where the product overflows.
+  __device__ __forceinline__ static float plus(float score, float value) {
+    const float sum = fmaf(value, kLog2E, score);
+    if constexpr (kOverflows<T>) {
+      return fmaxf(sum, fmaf(value, 0.0885f, kLowest));
+    } else {
+      return sum;
+    }
   }
 };
 
@@ -123,6 +164,15 @@ struct Softmax {
     return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
   }
 };
+
+// Adds the share of a head's sink to the sums of weights, by one of the four lanes that share a row.
+template <class Form>
+__device__ __forceinline__ void add_sinks(const Form& form, Softmax& softmax, float factor, int head, int lane) {
+  if constexpr (!Form::kIsUsual) {
+    for (int row = 0; row < 2; ++row)
+      if (lane % 4 == 0) softmax.sums[row] += form.sink(head, softmax.maxima[row] * factor);
+  }
+}
 
 // The weights of 16 keys, rounded, as the left operand of a product.
 template <class T>

@@ -70,6 +70,39 @@ __device__ __forceinline__ void copy_tile(
   }
 }
 
+// Copies numbers of a mask to a tile as `copy_tile` does: of rows [.., keys] from `numbers` on, of which `rows_left` are there,
+// and `keys_left` keys of each. `packs` says whether 16 bytes can be copied at once.
+template <int Rows, int Keys, int Threads, class T>
+__device__ __forceinline__ void copy_numbers(
+    unsigned tile, const T* __restrict__ numbers, int keys, int rows_left, int keys_left, int thread, bool packs) {
+  constexpr int units = kNextPower<Keys / 8>, step = Threads / units;
+  static_assert(step > 0 && Rows % step == 0 && units == Keys / 8, "as many rows for every thread");
+  const int unit = thread % units, row = thread / units;
+  const unsigned to = tile + tile_offset<Rows>(row, unit);
+  const T* const from = numbers + row * static_cast<long long>(keys) + unit * 8;
+  rows_left -= row;
+  keys_left -= unit * 8;
+#pragma unroll
+  for (int i = 0; i < Rows; i += step) {
+    const unsigned at = (to ^ i % 8 * 16) + i * 128;
+    const bool is_there = i < rows_left && keys_left > 0;
+    if (packs) {
+      cp_async(at, is_there ? from + i * static_cast<long long>(keys) : numbers, is_there ? 16 : 0);
+      continue;
+    }
+    unsigned short elements[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      elements[e] = is_there && e < keys_left
+                        ? reinterpret_cast<const unsigned short*>(from)[i * static_cast<long long>(keys) + e] : 0;
+    unsigned words[4];
+    for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+                 "r"(words[3])
+                 : "memory");
+  }
+}
+
 // sums[0 ... 3] += a b, of 16 x 16 by 16 x 8.
 template <class T>
 __device__ __forceinline__ void mma_block(float* sums, const unsigned (&a)[4], unsigned b0, unsigned b1) {

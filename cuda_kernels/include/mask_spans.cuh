@@ -129,6 +129,11 @@ struct HeadMask {
     return found;
   }
 
+  // Whether numbers are added to scores of queries that have this span.
+  __device__ __forceinline__ bool adds_numbers(const Span& span) const {
+    return values != nullptr && kind == TileMask::kNumbers && (spans == nullptr || span.adds);
+  }
+
   // What scores need of it, for queries from `first` on that have this span.
   __device__ __forceinline__ TileMask of_tile(int first, const Span& span) const {
     const int first_row = rows == 1 ? 0 : min(first, rows - 1), last = rows - 1 - first_row;

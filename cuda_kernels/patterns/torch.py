@@ -28,6 +28,7 @@ from cuda_kernels.patterns.torch_attention import (
     attentions_by_position,
     attentions_of_every_form,
     cached_attentions,
+    capped_attentions,
 )
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products, sorts
@@ -267,6 +268,7 @@ _EVERYTHING = (
     "layer_norm",
     "write_cache",
     "attention",
+    "capped_attention",
     "softmax",
     "gelu",
     "linear_swiglu",
@@ -306,6 +308,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(attentions, "write_cache", _index_put_of_one, sizes={"batch": 1}),
     ),
     "cached_attention": cached_attentions,
+    "capped_attention": capped_attentions,
     "attention": lambda: (
         *attentions_by_position(),
         *_named("cached_attention"),

@@ -14,6 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.patterns.rewriting.attention import write_attention
+from cuda_kernels.patterns.rewriting.attention_operator import CAPPED_ATTENTION
 
 if TYPE_CHECKING:
     Patterns = tuple[cd.torch.Pattern, ...]
@@ -81,6 +82,30 @@ def _masked_repeated_of_usual_scale(q: Tensor, k: Tensor, v: Tensor, mask: Tenso
 def _filled(k: Tensor, lengths: Tensor) -> Tensor:
     """The mask of one query: the keys that there are so far."""
     return (torch.arange(k.shape[2]) < lengths.unsqueeze(1)).reshape(k.shape[0], 1, 1, k.shape[2])
+
+
+def _capped(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scale: float,
+    softcap: float,
+    causal: bool,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    return CAPPED_ATTENTION(q, k, v, None, sinks, scale, softcap, causal)
+
+
+def _masked_capped(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor,
+    scale: float,
+    softcap: float,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    return CAPPED_ATTENTION(q, k, v, mask, sinks, scale, softcap, False)
 
 
 def _of_cache(computes: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -159,6 +184,36 @@ def cached_attentions() -> Patterns:
                         required=False,
                     )
                 )
+    return tuple(found)
+
+
+def capped_attentions() -> Patterns:
+    """With a soft cap of scores, sinks, or both."""
+    found = []
+    of_mask = {**_GROUPED, **_OF_MASK, "mask_heads": _GROUPED["heads"]}
+    for dtype in _TYPES:
+        name = f"capped_attention_{dtype}"
+        found.append(
+            cd.torch.Pattern(
+                getattr(attentions, name),
+                _capped,
+                sizes=_GROUPED,
+                rewrites=write_attention,
+                required=False,
+            )
+        )
+        for prefix, kind in (("masked_", dtype), ("bool_masked_", "bool")):
+            found.append(
+                cd.torch.Pattern(
+                    getattr(attentions, prefix + name),
+                    _masked_capped,
+                    fixed={"causal": False},
+                    sizes=of_mask,
+                    rewrites=write_attention,
+                    made={"spans": getattr(attentions, f"mask_spans_{kind}")},
+                    required=False,
+                )
+            )
     return tuple(found)
 
 

@@ -99,9 +99,11 @@ def test_masks_of_numbers_that_hide_or_add(
 ) -> None:
     queries, keys = SIZES[0]
     q, k, v = operands(random, "f16", (1, 2, 2, queries, keys))
-    for shown in masks(random, queries, keys).values():
+    for number, shown in enumerate(masks(random, queries, keys).values()):
         for added in (np.zeros(shown.shape), random.standard_normal(shown.shape)):
-            mask = np.where(shown, added, -np.inf).astype(np.float16)[None, None]
+            # Rows with nothing else than the lowest number are the mean of all: below.
+            lowest = np.where(shown.any(-1, keepdims=True) & (number % 2 == 0), -65504.0, -np.inf)
+            mask = np.where(shown, added, lowest).astype(np.float16)[None, None]
             check(attentions, "masked_prefill_attention_f16_64", q, k, v, mask, scale=scale)
 
 
@@ -153,6 +155,10 @@ def test_spans_are_those_of_their_reference(random: Random, kind: str) -> None:
         for shown in masks(random, queries, keys).values() if keys else [np.ones((2, 0), bool)]:
             mask = np.stack([shown, shown[::-1]])[:, None]
             if kind != "bool":
-                mask = np.where(mask, random.integers(0, 2), -np.inf).astype(DTYPES[kind])
+                hidden = random.choice([-np.inf, -1e9, -1e4, np.finfo(np.float32).min])
+                hidden = max(hidden, -65504.0) if kind == "f16" and np.isfinite(hidden) else hidden
+                numbers = np.where(mask, random.integers(0, 2), hidden)
+                numbers[0, 0, 0] = hidden
+                mask = numbers.astype(DTYPES[kind])
             for given in (mask, unaligned(mask)) if queries == 3 else (mask,):
                 np.testing.assert_array_equal(np.asarray(kernel(given)), spans_of(mask))

@@ -109,7 +109,9 @@ def test_attention_fits_into_the_least_shared_memory() -> None:
     """
     from cuda_kernels import attention
 
-    for name in ("attention_f16_64", "attention_f16_128", "attention_f16", "attention_f32"):
+    plain = ("attention_f16_64", "attention_f16_128", "attention_f16", "attention_f32")
+    of_numbers = ("masked_attention_f16_64", "masked_attention_f16_128", "masked_attention_f16")
+    for name in (*plain, *of_numbers, "masked_capped_attention_bf16"):
         for kernel in getattr(attention, name).kernels:
             assert kernel.dynamic_shared_memory <= 99 * 1024
 

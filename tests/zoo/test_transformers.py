@@ -82,8 +82,7 @@ MODELS = (
     Model("Phi3ForCausalLM", {**GROUPED, "pad_token_id": 0}, 2, 5, 4, 9),
     Model("PhiForCausalLM", SIZES, 2, 3, 4, 13),
     Model("GemmaForCausalLM", {**GROUPED, "head_dim": 256}, 2, 5, 4, 15),
-    # With a soft cap, attention is two products and a softmax.
-    Model("Gemma2ForCausalLM", {**GROUPED, "head_dim": 64}, 0, 9, 4, 19),
+    Model("Gemma2ForCausalLM", {**GROUPED, "head_dim": 64}, 2, 9, 4, 15),
     Model("Gemma3ForCausalLM", {**GROUPED, "head_dim": 64}, 2, 13, 4, 15, config="Gemma3Text"),
     Model("Olmo2ForCausalLM", GROUPED, 2, 9, 4, 15),
     Model("StableLmForCausalLM", GROUPED, 2, 5, 4, 15),

@@ -1,9 +1,10 @@
-"""Attention that a model writes out, as `scaled_dot_product_attention`.
+"""Attention that a model writes out, as `scaled_dot_product_attention`, or as an operator of ours.
 
 It is two products around a softmax over the last axis. What stands between the first product and
 the softmax may come in any order: scales, before the product too; masks that are added, filled in
 or chosen by `where`; conversions; heads taken apart from the batch or put into it. Keys and values
-that are repeated for several heads of queries are taken as they were before.
+that are repeated for several heads of queries are taken as they were before. Where scores have a
+soft cap or stand beside sinks, `attention_operator.py` says what is written.
 
 The kernels add, normalise and multiply in f32, so that no step is less exact than the model's.
 Numbers that hide a key may be any from -1e4 down: all of them give weights of 0. Where every key
@@ -20,6 +21,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from cuda_kernels.patterns.rewriting.attention_operator import CAPPED_ATTENTION
 from cuda_kernels.patterns.rewriting.einsum import write_einsum
 from cuda_kernels.patterns.rewriting.graph import (
     Writer,
@@ -48,6 +50,7 @@ from cuda_kernels.patterns.rewriting.heads import (
 )
 from cuda_kernels.patterns.rewriting.masks import (
     CAUSAL,
+    HIDES,
     LOWEST,
     Added,
     Hidden,
@@ -55,14 +58,19 @@ from cuda_kernels.patterns.rewriting.masks import (
     meaning_of,
     of_four_dims,
 )
+from cuda_kernels.patterns.rewriting.sinks import (
+    Sinks,
+    before_softmax,
+    dropped_by,
+    without_sinks,
+)
+from cuda_kernels.patterns.rewriting.sinks import as_operand as sinks_as_operand
 
 ATTENTION = aten.scaled_dot_product_attention.default
 _SOFTMAX = (aten.softmax.int, aten._softmax.default)
 _PRODUCTS = (aten.matmul.default, aten.bmm.default)
 _MOST_DIM = 256
 """The largest heads that there are kernels for."""
-_HIDES = -1e4
-"""Numbers from here down hide a key."""
 
 
 @dataclass
@@ -75,6 +83,9 @@ class _Scores:
     """Batch and heads, where scores are reshaped between these and both in one."""
     of_queries: list[tuple[Node, tuple[Any, ...]]] = field(default_factory=list)
     """Tensors of a number a head or query that scores are multiplied by, and the scores' sizes."""
+    softcap: float | None = None
+    """What a tanh of scores is multiplied by. `factor` is then that of what the tanh is of."""
+    sinks: Sinks | None = None
     product: tuple[Node, Node] | None = None
     """The factors of the product; the second as it is multiplied, [..., dim, keys]."""
 
@@ -95,25 +106,37 @@ def _write(softmax: Node, constants: Mapping[str, torch.Tensor]) -> None:
     if rank not in (3, 4) or named(softmax)["dim"] != rank - 1:
         return
     weighted = _weighted(softmax)
-    source = softmax.args[0]
-    if weighted is None or not isinstance(source, Node):
+    source = before_softmax(softmax)
+    if weighted is None or source is None:
         return
+    last, values, dropped = weighted
+    sinks = None
+    if dropped is not None:
+        found = without_sinks(source, dropped, constants)
+        if found is None:
+            return
+        source, sinks = found
     scores = _scores(source, constants)
     if scores is None or scores.product is None:
         return
-    _put(*weighted, scores, constants)
+    scores.sinks = sinks
+    _put(last, values, scores, constants)
 
 
-def _weighted(softmax: Node) -> tuple[Node, Node] | None:
-    """The product of the weights and values, and the values."""
-    node = softmax
+def _weighted(softmax: Node) -> tuple[Node, Node, str | None] | None:
+    """The product of weights and values, the values, and which weight of a row is dropped."""
+    node, dropped = softmax, None
     while True:
         user = only_user(node)
         if user is None:
             return None
         if is_call(user, *_PRODUCTS):
             left, right = user.args[:2]
-            return (user, right) if left is node and isinstance(right, Node) else None
+            is_weights = left is node and isinstance(right, Node)
+            return (user, right, dropped) if is_weights else None
+        if dropped is None and dropped_by(user) is not None:
+            node, dropped = user, dropped_by(user)
+            continue
         is_between = is_call(user, aten.to.dtype) or (
             is_call(user, aten.reshape.default) and same(shape_of(user)[-2:], shape_of(node)[-2:])
         )
@@ -126,8 +149,9 @@ def _scores(node: Node, constants: Mapping[str, torch.Tensor]) -> _Scores | None
     """What scores are made of, backwards; None where that is something else."""
     found = _Scores()
     shape = shape_of(node)
+    start = node
     while True:
-        if only_user(node) is None:
+        if node is not start and only_user(node) is None:
             return None
         step = _step(node, found, constants, shape)
         if step is None:
@@ -153,6 +177,8 @@ def _step(
         given = named(node)
         mask, left, right = (given[name] for name in ("self", "batch1", "batch2"))
         if given["beta"] != 0:
+            if found.softcap is not None:
+                return None
             found.masks.append(Added(mask, found.factor * given["beta"], shape))
         found.factor *= given["alpha"]
         found.product = left, right
@@ -168,6 +194,10 @@ def _step(
         return multiplied[0]
     if is_call(node, aten.mul.Tensor):
         return _multiplied(node, found, shape)
+    if found.softcap is not None:
+        return None  # a cap is of scores alone
+    if is_call(node, aten.tanh.default):
+        return _capped(node, found)
     if is_call(node, aten.add.Tensor, aten.sub.Tensor):
         return _added(node, found, constants, shape)
     return _hidden(node, found, constants, shape)
@@ -182,6 +212,14 @@ def _reshaped(node: Node, found: _Scores) -> Node | None:
     if len(larger) == 4:
         found.outer = tuple(larger[:2])
     return source if {len(before), len(after)} <= {3, 4, 5} else None
+
+
+def _capped(node: Node, found: _Scores) -> Node | None:
+    if found.of_queries or not found.factor:
+        return None
+    found.softcap, found.factor = found.factor, 1.0
+    source = node.args[0]
+    return source if isinstance(source, Node) else None
 
 
 def _multiplied(node: Node, found: _Scores, shape: tuple[Any, ...]) -> Node | None:
@@ -239,7 +277,7 @@ def _hidden(
     ):
         scores, value = node.args[:2]
         number = number_of(value, constants)
-        is_lowest = number is not None and number <= _HIDES
+        is_lowest = number is not None and number <= HIDES
         is_lowest = is_lowest and all(each is None for each in node.args[2:])
         return scores if is_lowest and isinstance(scores, Node) else None
     else:
@@ -247,7 +285,7 @@ def _hidden(
     number = number_of(value, constants)
     if number is None or not isinstance(scores, Node) or found.of_queries:
         return None
-    if found.factor <= 0 or max(number, number * found.factor) > _HIDES:
+    if found.factor <= 0 or max(number, number * found.factor) > HIDES:
         return None
     found.masks.append(Hidden(condition, hides, number, shape))
     return scores
@@ -292,12 +330,26 @@ def _put(
         if len(of_scores) != 4 or rank != 4 or len(shape_of(tensor)) > 4:
             return
         q = write.call(aten.mul.Tensor, q, write.cast(tensor, dtype))
+    sinks = None
     try:
         mask = as_operand(scores.masks, sizes, (q, k), write, constants)
-    except ValueError:  # no mask of the kernels'
+        if scores.sinks is not None:
+            sinks = sinks_as_operand(scores.sinks, shape[1], q, write)
+    except ValueError:  # no mask or sinks of the kernels'
         return
     factor = scores.factor * of_q * of_k
-    result = write.call(ATTENTION, q, k, v, mask, 0.0, False, scale=factor, enable_gqa=is_grouped)
+    if sinks is None and scores.softcap is None:
+        result = write.call(
+            ATTENTION, q, k, v, mask, 0.0, False, scale=factor, enable_gqa=is_grouped
+        )
+    else:
+        known = None if mask is None else meaning_of(mask, constants)
+        softcap = scores.softcap or 0.0
+        result = write.call(
+            CAPPED_ATTENTION,
+            *(q, k, v, mask if known is None else None, sinks),
+            *(factor * (softcap or 1.0), softcap, known == CAUSAL),
+        )
     for user in list(last.users) if rank == 3 else ():
         if is_call(user, aten.reshape.default) and same(shape_of(user), shape_of(result)):
             put(user, result)  # heads are taken apart from the batch again

@@ -25,6 +25,9 @@ LOWEST = {torch.float32: -1e30, torch.bfloat16: -1e30, torch.float16: -65504.0}
 """What hides a key where something finite does in the model; in units of log2(e) it is finite."""
 
 
+HIDES = -1e4
+"""Numbers from here down hide a key."""
+
 CAUSAL, NOTHING = "causal", "nothing"
 _MOST_ELEMENTS = 2**26
 """Of a mask that is worked out."""
@@ -121,8 +124,11 @@ def meaning_of(mask: Node, constants: Mapping[str, torch.Tensor]) -> str | None:
     if value is None or value.dim() < 2:
         return None
     shown = value if value.dtype == torch.bool else value == 0
-    if not bool((shown | (value == -math.inf)).all()) and value.dtype != torch.bool:
-        return None
+    if value.dtype != torch.bool:
+        # A row that sees no key is the mean of all where a finite number hides them.
+        hides = value <= HIDES if bool(shown.any(-1).all()) else value == -math.inf
+        if not bool((shown | hides).all()):
+            return None
     if bool(shown.all()):
         return NOTHING
     is_causal = torch.equal(shown, torch.ones_like(shown).tril())
@@ -248,4 +254,4 @@ def _is_of_numbers(mask: Node, constants: Mapping[str, torch.Tensor]) -> bool:
     if not is_call(mask, aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf):
         return False
     numbers = [number_of(value, constants) for value in mask.args[1:3]]
-    return all(number is not None and (number == 0.0 or number <= -1e4) for number in numbers)
+    return all(number is not None and (number == 0.0 or number <= HIDES) for number in numbers)
