@@ -27,6 +27,7 @@ from custom_dispatch.frontends.onnx.node import (
     type_name,
 )
 from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
+from custom_dispatch.frontends.onnx.sizes import infer_sizes
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
@@ -185,6 +186,7 @@ def _inferred(model: onnx.ModelProto, nodes: Nodes) -> onnx.ModelProto:
                     dim.dim_param = f"{item.name}.shape[{axis}]"
         try:
             onnx.checker.check_model(model)
+            infer_sizes(model)
             return onnx.shape_inference.infer_shapes(model, data_prop=True)
         except CustomDispatchError:
             raise
