@@ -188,15 +188,32 @@ def loops_over(
 def hidden_copy(tensor: Any) -> Any:
     """A copy of a tensor that the compiler cannot see through, nor make one of two."""
     kind = tensor.type.element_type
-    bit = ir.Type.parse(_BIT)
-    always = integer(1, bit)
-    always = create("util.optimization_barrier", bit, always)
-    cast = "arith.uitofp" if isinstance(kind, ir.FloatType) else "arith.extui"
-
-    def choose(value: Any, _: Any) -> Any:
-        # Not a constant, which might be that of all elements.
-        other = always if kind == bit else create(cast, kind, always)
-        return create("arith.select", kind, always, value, other)
-
+    always = _hidden_bit()
     given = Indexed(tensor, tuple(range(tensor.type.rank)))
-    return loops_over(given.axes, (given,), choose, None, kind, (given,)).value
+    return loops_over(
+        given.axes, (given,), lambda value, _: _hidden(value, always), None, kind, (given,)
+    ).value
+
+
+def hide_results(loops: ir.Operation) -> None:
+    """Let what a `linalg.generic` computes depend on something that the compiler cannot see."""
+    with ir.InsertionPoint(loops), loops.location:
+        always = _hidden_bit()
+        block = loops.regions[0].blocks[0]
+        last = block.operations[len(block.operations) - 1]
+        with ir.InsertionPoint(last):
+            for index, value in enumerate(last.operands):
+                last.operands[index] = _hidden(value, always)
+
+
+def _hidden_bit() -> Any:
+    bit = ir.Type.parse(_BIT)
+    return create("util.optimization_barrier", bit, integer(1, bit))
+
+
+def _hidden(value: Any, always: Any) -> Any:
+    """The same element, chosen by a condition that is always true."""
+    cast = "arith.uitofp" if isinstance(value.type, ir.FloatType) else "arith.extui"
+    # Not a constant, which might be that of all elements.
+    other = always if value.type == always.type else create(cast, value.type, always)
+    return create("arith.select", value.type, always, value, other)

@@ -9,7 +9,7 @@ from iree.compiler import ir
 
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
-from custom_dispatch.link.elementwise import hidden_copy
+from custom_dispatch.link.elementwise import hidden_copy, hide_results
 from custom_dispatch.link.operations import (
     STATE,
     callee_of,
@@ -145,9 +145,13 @@ def separate_updates(module: ir.Module) -> None:
     """Give each update by IREE of what follows from nothing a copy of it that is its own.
 
     Two of one such value, and IREE makes equal ones that, have only one copy between them (two
-    `topk` of one shape in a model): the second one updates what the first one left.
+    `topk` of one shape in a model): the second one updates what the first one left. Where loops
+    that follow from nothing have several results, each copy of one is a copy of the first.
     """
     for op in operations_of(module):
+        results = list(op.results) if op.name == "linalg.generic" else []
+        if len(results) > 1 and _follows_from_nothing(results[0]):
+            hide_results(op)
         for index in _destinations(op):
             if not op.name.startswith(_LINALG) and _follows_from_nothing(op.operands[index]):
                 with ir.InsertionPoint(op), op.location:

@@ -213,7 +213,15 @@ def of_other_numbers() -> list[Case]:
     sampled = lambda x, at: functional.grid_sample(x, at, align_corners=False)  # noqa: E731
     at = torch.tensor([[[[-1.3, 0.2], [0.9, 1.1], [0.1, -0.4], [1.0, 1.0]]]])
     integers = torch.tensor([2**62 + 1, -(2**62) - 3, 5])
+
+    def of_one_group(x: torch.Tensor) -> torch.Tensor:
+        """As routers choose groups of experts: positions and numbers are known, and are zeros."""
+        none = torch.zeros_like(x[:, :1])
+        chosen = none.scatter(1, none.long(), torch.ones_like(none))
+        return x.masked_fill(chosen.expand_as(x) == 0, -9.0)
+
     return [
+        (of_one_group, (normal(5, 7),)),
         (functional.logsigmoid, (ends,)),
         (functional.logsigmoid, (ends.half(),)),
         (tanh, (normal(50),)),
