@@ -14,6 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError, LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
+from custom_dispatch.frontends.torch.forms import inline_regions
 from custom_dispatch.frontends.torch.importer import export_model, import_program
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
@@ -312,6 +313,15 @@ def test_parts_without_gradients_are_parts_of_the_model() -> None:
     x = torch.rand(7)
     agrees(cd.load(cd.torch.compile(program, (), ["cpu"]), "cpu").main(x), compute(x))
     assert str(program.graph) == kept
+
+
+def test_users_that_an_export_loses_are_found_again() -> None:
+    """As of ESM's last norm, whose first row is pooled by what nobody reads."""
+    program = torch.export.export(Calls(lambda x: torch.sin(x) + 1), (torch.rand(7),))
+    sine = next(node for node in program.graph.nodes if "sin" in str(node.target))
+    sine.users.clear()
+    inline_regions(program)
+    assert [str(node.target) for node in sine.users] == ["aten.add.Tensor"]
 
 
 def test_automatic_casts_are_refused() -> None:

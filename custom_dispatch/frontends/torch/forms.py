@@ -214,6 +214,9 @@ def inline_regions(program: torch.export.ExportedProgram) -> None:
         Automatic casts are turned on in the model: what they cast is decided as it runs.
     """
     graph = program.graph
+    for node in graph.nodes:  # PyTorch 2.13 loses some where it makes these graphs
+        for source in node.all_input_nodes:
+            source.users.setdefault(node)
     if not any(_index_of(node) for node in graph.nodes):
         return
     while True:
