@@ -1,5 +1,7 @@
 // Root-mean-square normalisation of rows: y = x / sqrt(mean(x * x) + epsilon) * weight, for f32, f16
-// and bf16, in f32. With a residual: the same of x + residual, and the sum as a second result.
+// and bf16, in f32. With a residual: the same of x + residual, and the sum as a second result. The
+// `..._from` kernels multiply by offset + weight instead, where the weight may be absent (null): models
+// that store how far their weights are from 1 would round the sum of both to 16 bits.
 //
 // A group of threads holds a row in registers (../include/row.cuh) between the sum of its squares and
 // the write.
@@ -32,6 +34,45 @@ struct Scaled {
   }
 };
 
+// The same with weights from an offset.
+template <class T>
+struct ScaledFrom {
+  const T* weight;
+  T* y;
+  float scale;
+  float offset;
+
+  template <int Count>
+  __device__ __forceinline__ void operator()(int at, float* some, Size<Count>) const {
+    float weights[Count] = {};
+    if (weight != nullptr) load_some<Count>(weight + at, weights);
+    for (int i = 0; i < Count; ++i) some[i] *= scale * (offset + weights[i]);
+    store_some<Count>(y + at, some);
+  }
+};
+
+// Some rows, each of which a group of threads holds. `writes(first, scale)` gives what writes elements of the row
+// that begins with the element `first`.
+template <class T, int Threads, int Values, class Writes>
+__device__ __forceinline__ void norm_of_rows(
+    const T* __restrict__ x, int rows, int columns, int group, bool is_aligned, float epsilon, Writes writes) {
+  const Row<T, Threads, Values> row(rows, columns, group, is_aligned);
+  x += row.first;
+  float values[Values];
+
+  float squares = 0.0f;
+  for (int start = 0; start < row.columns; start += row.part) {
+    row.load(x, start, values);
+    for (int i = 0; i < Values; ++i) squares += values[i] * values[i];
+  }
+  const auto write = writes(row.first, rsqrtf(sum_of_group<Threads>(squares, group) / columns + epsilon));
+
+  for (int start = 0; start < row.columns; start += row.part) {
+    if (!row.is_whole()) row.load(x, start, values);
+    row.each(start, values, write);
+  }
+}
+
 template <class T, int Threads, int Values>
 __global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_norm(const T* __restrict__ x,
                                                     const T* __restrict__ weight,
@@ -40,22 +81,22 @@ __global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_no
                                                     int rows,
                                                     int columns,
                                                     int group) {
-  const Row<T, Threads, Values> row(rows, columns, group, aligned(x, weight, y));
-  x += row.first;
-  y += row.first;
-  float values[Values];
+  norm_of_rows<T, Threads, Values>(x, rows, columns, group, aligned(x, weight, y), epsilon,
+                                   [&](auto first, float scale) { return Scaled<T>{weight, y + first, scale}; });
+}
 
-  float squares = 0.0f;
-  for (int start = 0; start < row.columns; start += row.part) {
-    row.load(x, start, values);
-    for (int i = 0; i < Values; ++i) squares += values[i] * values[i];
-  }
-  const float scale = rsqrtf(sum_of_group<Threads>(squares, group) / columns + epsilon);
-
-  for (int start = 0; start < row.columns; start += row.part) {
-    if (!row.is_whole()) row.load(x, start, values);
-    row.each(start, values, Scaled<T>{weight, y, scale});
-  }
+template <class T, int Threads, int Values>
+__global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_norm_from(const T* __restrict__ x,
+                                                         const T* __restrict__ weight,
+                                                         T* __restrict__ y,
+                                                         float epsilon,
+                                                         float offset,
+                                                         int rows,
+                                                         int columns,
+                                                         int group) {
+  norm_of_rows<T, Threads, Values>(
+      x, rows, columns, group, aligned(x, weight, y), epsilon,
+      [&](auto first, float scale) { return ScaledFrom<T>{weight, y + first, scale, offset}; });
 }
 
 // The sum of two packs, rounded as it is stored: a model that adds and normalises in two steps normalises what
@@ -217,6 +258,8 @@ __global__ void __launch_bounds__(Threads) add_rms_norm_few(const T* __restrict_
 #define INSTANTIATE(T, THREADS, VALUES)                                                            \
   template __global__ void rms_norm<T, THREADS, VALUES>(const T*, const T*, T*, float, int, int,   \
                                                         int);                                      \
+  template __global__ void rms_norm_from<T, THREADS, VALUES>(const T*, const T*, T*, float, float, \
+                                                             int, int, int);                       \
   template __global__ void add_rms_norm<T, 256, 32>(const T*, const T*, const T*, T*, T*, float,   \
                                                     int, int, int)
 INSTANTIATE(float, 256, 32);

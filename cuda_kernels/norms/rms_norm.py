@@ -30,6 +30,11 @@ def _normalised(x: Array, weight: Array, epsilon: float) -> Array:
     return result
 
 
+def _normalised_from(x: Array, weight: Array | None, epsilon: float, offset: float) -> Array:
+    given = weight if weight is not None and weight.size else numpy.zeros(x.shape[-1:])
+    return _normalised(x, given.astype(numpy.float64) + offset, epsilon)
+
+
 def _sum_and_normalised(
     x: Array, residual: Array, weight: Array, epsilon: float
 ) -> tuple[Array, Array]:
@@ -71,9 +76,7 @@ def declare(dtype: str, threads: int = 0, values: int = 0, *, adds: bool = False
         entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {values}>",
         operands=[
             *_operands(dtype, adds=adds),
-            cd.Scalar("rows", "i32", cd.batch),
-            cd.Scalar("columns", "i32", columns),
-            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
+            *_sizes(threads, values),
         ],
         block=threads,
         grid=row_blocks(columns, threads, values),
@@ -98,6 +101,36 @@ def declare_few(
     )
 
 
+def declare_from(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
+    """The kernel whose weights are added to a number; absent weights are zeros."""
+    if not threads:
+        threads, values = (THREADS, VALUES) if dtype == "f32" else (128, 64)
+    return cd.Kernel(
+        f"rms_norm_from_{dtype}",
+        source="rms_norm.cu",
+        entry=f"cuda_kernels::rms_norm_from<{C_TYPES[dtype]}, {threads}, {values}>",
+        operands=[
+            cd.In("x", dtype, [..., columns]),
+            cd.In("weight", dtype, [columns], optional=True),
+            cd.Out("y", dtype, [..., columns]),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("offset", "f32"),
+            *_sizes(threads, values),
+        ],
+        block=threads,
+        grid=row_blocks(columns, threads, values),
+        reference=_normalised_from,
+    )
+
+
+def _sizes(threads: int, values: int) -> list[Operand]:
+    return [
+        cd.Scalar("rows", "i32", cd.batch),
+        cd.Scalar("columns", "i32", columns),
+        cd.Scalar("group", "i32", group_threads(columns, threads, values)),
+    ]
+
+
 def _name(adds: bool) -> str:
     return "add_rms_norm" if adds else "rms_norm"
 
@@ -117,5 +150,6 @@ __getattr__, __dir__ = lazily(
     {
         f"{_name(adds)}_{dtype}": partial(_declared, dtype, adds=adds)
         for adds, dtype in product((False, True), TYPES)
-    },
+    }
+    | {f"rms_norm_from_{dtype}": partial(declare_from, dtype) for dtype in TYPES},
 )

@@ -22,8 +22,15 @@ from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.patterns.convolutions import every_convolution, every_group_norm
 from cuda_kernels.patterns.rewriting.einsum import write_einsum
+from cuda_kernels.patterns.rewriting.norms import (
+    RMS_NORM_FROM,
+    write_every_rms_norm,
+    write_layer_norms,
+    write_rms_norms,
+)
 from cuda_kernels.patterns.rewriting.rotary import rule_for
 from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
+from cuda_kernels.patterns.rewriting.softmax import write_baddbmm, write_softmax
 from cuda_kernels.patterns.torch_attention import (
     attentions_by_position,
     attentions_of_every_form,
@@ -57,6 +64,12 @@ def _rms_norm_as_in_llama(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     wide = x.to(torch.float32)
     wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
     return weight * wide.to(x.dtype)
+
+
+def _rms_norm_from(
+    x: Tensor, epsilon: float, offset: float, weight: Tensor | None = None
+) -> Tensor:
+    return RMS_NORM_FROM(x, weight, epsilon, offset)
 
 
 def _add_rms_norm(
@@ -110,6 +123,10 @@ def _silu_written_out(gate: Tensor, up: Tensor) -> Tensor:
 def _softmax_in_f32(x: Tensor) -> Tensor:
     """As models of 16 bits have it, which then round."""
     return torch.softmax(x, dim=-1, dtype=torch.float32).to(x.dtype)
+
+
+def _softmax_of_f32(x: Tensor) -> Tensor:
+    return torch.softmax(x.to(torch.float32), dim=-1).to(x.dtype)
 
 
 def _gelu_as_the_error_function(x: Tensor) -> Tensor:
@@ -263,8 +280,11 @@ def _named(*names: str) -> Patterns:
 
 
 _EVERYTHING = (
+    "rotary",
+    "rotary_any",
     "add_rms_norm",
     "rms_norm",
+    "rms_norm_from",
     "layer_norm",
     "write_cache",
     "attention",
@@ -275,8 +295,6 @@ _EVERYTHING = (
     "swiglu",
     "geglu",
     "glu_of_halves",
-    "rotary",
-    "rotary_any",
     "linear",
     "grouped",
     "sort",
@@ -284,12 +302,22 @@ _EVERYTHING = (
     "convolution",
     "group_norm",
 )
-"""In this order: the sum that a norm is of goes with the norm; products take what is left."""
+"""In this order: the sum that a norm is of goes with the norm, unless it ends a rotary embedding;
+products take what is left."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
-    "rms_norm": lambda: _each(norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama),
-    "add_rms_norm": lambda: _each(norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama),
-    "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm),
-    "softmax": lambda: _each(norms, "softmax", _softmax, _softmax_in_f32),
+    "rms_norm": lambda: _each(
+        norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama, rewrites=write_rms_norms
+    ),
+    "rms_norm_from": lambda: _each(
+        norms, "rms_norm_from", _rms_norm_from, rewrites=write_every_rms_norm
+    ),
+    "add_rms_norm": lambda: _each(
+        norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama, rewrites=write_rms_norms
+    ),
+    "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm, rewrites=write_layer_norms),
+    "softmax": lambda: _each(
+        norms, "softmax", _softmax, _softmax_in_f32, _softmax_of_f32, rewrites=write_softmax
+    ),
     "gelu": lambda: (
         *_each(elementwise, "gelu_erf", _gelu, _gelu_as_the_error_function),
         *_each(elementwise, "gelu_tanh", _gelu_tanh, _gelu_tanh_as_in_gpt2, _gelu_tanh_fast),
@@ -330,7 +358,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "matmul", _matmul_and_sum, _matmul_and_sum_as_in_gpt2),
         *_each(gemms, "matmul", _matmul, _mm, _addmm, rewrites=write_einsum),
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
-        *_each(gemms, "batch_matmul", _matmul, _bmm),
+        *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_baddbmm),
     ),
     "grouped": grouped_products,
     "sort": sorts,

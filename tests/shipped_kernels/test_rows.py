@@ -64,7 +64,10 @@ def layer_norms() -> Shipped:
 @pytest.fixture(scope="module")
 def rms_norms() -> Shipped:
     # 1024 elements of a row
-    few = [rms_norm.declare_few("bf16", 64, 16, adds=True)], [rms_norm.declare_few("f16", 64, 16)]
+    few = (
+        [rms_norm.declare_few("bf16", 64, 16, adds=True), rms_norm.declare_from("bf16", *SMALL)],
+        [rms_norm.declare_few("f16", 64, 16), rms_norm.declare_from("f32", *SMALL)],
+    )
     plain = of_each_kind("rms_norm", rms_norm.declare)
     adding = of_each_kind("add_rms_norm", partial(rms_norm.declare, adds=True))
     return Shipped(*(plain[i] + adding[i] + few[i] for i in range(2)))
@@ -167,6 +170,18 @@ def test_rms_norm_of_few_rows(rms_norms: Shipped, random: Random, name: str, kin
     result, _ = rms_norms.both(few, *((x, x) if name.startswith("add") else (x,)), weight, 1e-5)
     y = result[1] if isinstance(result, tuple) else result
     assert np.isnan(y.astype(np.float32)).all(axis=1).tolist() == [False, True, False]
+
+
+@kinds("rms_norm")
+def test_rms_norm_with_weights_from_an_offset(
+    rms_norms: Shipped, random: Random, kind: str
+) -> None:
+    """Or with none: weights of 1e-3 would be lost beside 1 in bf16."""
+    for rows, columns in ((3, 7), (5, 64), (3, 1000)):
+        x, none = values(random, kind, rows, columns), np.zeros(0, DTYPES[kind])
+        weight = (values(random, kind, columns).astype(np.float32) * 1e-3).astype(DTYPES[kind])
+        for given, offset in ((weight, 1.0), (weight, 0.5), (none, 1.0), (none, 0.25)):
+            rms_norms.check(f"rms_norm_from_{kind}", x, given, 1e-5, offset, scale=16)
 
 
 def test_which_rms_norm_is_for_which_rows() -> None:

@@ -65,6 +65,7 @@ from cuda_kernels.patterns.rewriting.sinks import (
     without_sinks,
 )
 from cuda_kernels.patterns.rewriting.sinks import as_operand as sinks_as_operand
+from cuda_kernels.patterns.rewriting.softmax import is_zero
 
 ATTENTION = aten.scaled_dot_product_attention.default
 _SOFTMAX = (aten.softmax.int, aten._softmax.default)
@@ -176,7 +177,7 @@ def _step(
     if is_call(node, aten.baddbmm.default):
         given = named(node)
         mask, left, right = (given[name] for name in ("self", "batch1", "batch2"))
-        if given["beta"] != 0:
+        if given["beta"] != 0 and not is_zero(mask):
             if found.softcap is not None:
                 return None
             found.masks.append(Added(mask, found.factor * given["beta"], shape))
