@@ -389,7 +389,8 @@ def _attentions_written_out() -> Patterns:
     return tuple(found)
 
 
-_ROTARY_HEADS = (*_HEADS, 80, 96, 256)
+_ROTARY_HEADS = (*_HEADS, 16, 20, 24, 40, 48, 80, 96, 112, 160, 192, 256)
+"""Sizes of heads, and of the parts of them that are rotated."""
 
 
 def _rotaries() -> Patterns:
