@@ -20,7 +20,7 @@ from custom_dispatch.kernel.evaluation import evaluate, holds
 from tests.places import replaced_in_onnx
 
 NEWEST = 24
-SIZES = (64, 32, 128, 8, 16, 4, 1, 80, 96, 256)
+SIZES = (64, 32, 128, 8, 16, 4, 1, 80, 96, 256, 20, 24, 40, 48, 112, 160, 192)
 NUMBERS = {"f32": numpy.float32, "f16": numpy.float16, "bf16": ml_dtypes.bfloat16}
 PATTERNS = [
     (pattern, index)
