@@ -39,6 +39,7 @@ from cuda_kernels.patterns.torch_attention import (
 )
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products, sorts
+from cuda_kernels.patterns.torch_scans import scans
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ def _named(*names: str) -> Patterns:
 
 
 _EVERYTHING = (
+    "scan",
     "rotary",
     "rotary_any",
     "add_rms_norm",
@@ -360,6 +362,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
         *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_baddbmm),
     ),
+    "scan": scans,
     "grouped": grouped_products,
     "sort": sorts,
     "convolution": every_convolution,

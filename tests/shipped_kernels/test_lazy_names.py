@@ -13,7 +13,16 @@ import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import attention, gemm
 
-PACKAGES = ("attention", "convolution", "elementwise", "gemm", "moe", "norms", "quantised")
+PACKAGES = (
+    "attention",
+    "convolution",
+    "elementwise",
+    "gemm",
+    "moe",
+    "norms",
+    "quantised",
+    "recurrence",
+)
 COUNT = """
 import gc
 def made():

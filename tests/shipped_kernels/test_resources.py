@@ -14,7 +14,8 @@ import custom_dispatch as cd
 MODULES = [
     pytest.param(item.name, marks=[pytest.mark.thorough] * (item.name == "convolution"))
     for item in pkgutil.iter_modules(cuda_kernels.__path__)
-    if item.name not in ("patterns", "shared", "quantised", "moe")  # the last two: below
+    if item.name
+    not in ("patterns", "shared", "quantised", "moe", "recurrence")  # the last three: below
 ]
 
 
@@ -69,6 +70,16 @@ def test_no_product_spills() -> None:
     assert len(kernels) == 6
     report = cd.build(kernels, ["cuda:sm_80"], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
+
+
+@pytest.mark.thorough
+def test_scans_spill_a_few_sizes_at_most() -> None:
+    """None of their states: numbers that the whole loop has and reads once for several steps."""
+    from cuda_kernels import recurrence
+
+    kernels = [*recurrence.selective_scan_bf16.kernels, *recurrence.delta_scan_bf16.kernels]
+    report = cd.build(kernels, ["cuda:sm_80"]).report()
+    assert all(item.resources.spill_loads_bytes <= 32 for item in report)
 
 
 @pytest.mark.parametrize(

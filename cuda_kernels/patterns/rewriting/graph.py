@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -77,6 +78,13 @@ class Writer:
         held = torch.fx.node.map_arg((given, named), lambda each: each.meta["val"])
         with self._mode:
             node.meta["val"] = target(*held[0], **held[1])
+        return node
+
+    def item(self, results: Node, index: int) -> Node:
+        """One of the results of a call."""
+        with self._graph.inserting_before(self._point):
+            node = self._graph.call_function(operator.getitem, (results, index))
+        node.meta = {**results.meta, "val": results.meta["val"][index]}
         return node
 
     def sizes(self, like: Any, sizes: Sequence[Any]) -> list[Any]:
