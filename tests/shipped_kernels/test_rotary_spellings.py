@@ -87,6 +87,20 @@ def with_tables_of_two_dims(x: Any, cos: Any, sin: Any) -> Any:
     return x * cos[0] + turned_halves(x) * sin[0]
 
 
+def of_nanochat(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = x.chunk(2, dim=-1)
+    return x * cos[:, None] + torch.cat((b, -a), dim=-1) * sin[:, None]
+
+
+def back(x: Any, cos: Any, sin: Any) -> Any:
+    return x * cos[:, None] - turned_pairs(x) * sin[:, None]
+
+
+def back_by_parts(x: Any, cos: Any, sin: Any) -> Any:
+    a, b, cos, sin = x[..., ::2], x[..., 1::2], cos[:, None, :, :HALF], sin[:, None, :, :HALF]
+    return torch.stack([b * sin + a * cos, b * cos - a * sin], dim=-1).flatten(-2)
+
+
 ANY, BY_POSITION = "rotary_any", "rotary_any_by_position"
 SPELLINGS: dict[Callable[..., Any], tuple[str, int, int]] = {
     of_gptj: (ANY, 1, 1),
@@ -97,6 +111,9 @@ SPELLINGS: dict[Callable[..., Any], tuple[str, int, int]] = {
     of_gpt_fast: (ANY, 1, 1),
     of_complex_numbers: (ANY, 1, 1),
     with_tables_of_two_dims: (ANY, 0, 0),
+    of_nanochat: (ANY, 0, 0),
+    back: (ANY, 1, 1),
+    back_by_parts: (ANY, 1, 1),
 }
 
 

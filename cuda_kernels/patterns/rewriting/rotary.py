@@ -2,8 +2,9 @@
 
 A rotation is `x * cos + turned(x) * sin`; or its two halves, or the even and the odd elements, each
 by itself and then joined; or a product of complex numbers. Pairs are beside each other or half a
-head apart, before and after. Only a part of a head may be turned, and joined with the rest. Tables
-have any dims that broadcast, are of 16 bits or of f32, and as wide as what is turned or half so.
+head apart, before and after. The turn may be the opposite one, as NanoChat's is. Only a part of a
+head may be turned, and joined with the rest. Tables have any dims that broadcast, are of 16 bits or
+of f32, and as wide as what is turned or half so.
 
 The spelling that has patterns of its own, of whole heads with tables [batch, length, dim], is left
 to these.
@@ -11,9 +12,10 @@ to these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -56,7 +58,8 @@ class _Rotation:
 def write_rotary(program: torch.export.ExportedProgram, dtype: torch.dtype) -> None:
     """Write the rotations of tensors of a type as calls of one operator."""
     graph = program.graph
-    for node in calls(graph, aten.add.Tensor, aten.cat.default, aten.reshape.default):
+    kinds = aten.add.Tensor, aten.sub.Tensor, aten.cat.default, aten.reshape.default
+    for node in calls(graph, *kinds):
         if node.users:
             found = _rotation(node)
             if found is not None and not (found.is_usual and not _is_part(node, found)):
@@ -79,17 +82,17 @@ def rule_for(dtype: str) -> Callable[[torch.export.ExportedProgram], None]:
 
 
 def _rotation(node: Node) -> _Rotation | None:
-    if is_call(node, aten.add.Tensor):
+    if is_call(node, aten.add.Tensor, aten.sub.Tensor):
         return _as_sum(node)
     if is_call(node, aten.cat.default):
         parts = node.args[0]
         is_last = named(node)["dim"] == len(shape_of(node)) - 1
         if is_last and isinstance(parts, list | tuple) and len(parts) == 2:
-            return _as_parts(parts[0], parts[1], pairs_out=False)
+            return _as_parts(node, parts, pairs_out=False)
         return None
     stacked = _stacked(node)
     if stacked is not None:
-        return _as_parts(stacked[0], stacked[1], pairs_out=True)
+        return _as_parts(node, stacked, pairs_out=True)
     return _as_complex(node)
 
 
@@ -118,31 +121,39 @@ def _stacked(node: Node) -> tuple[Any, Any] | None:
 def _as_sum(node: Node) -> _Rotation | None:
     if named(node)["alpha"] != 1:
         return None
-    one, other = (_unwidened(each) for each in node.args[:2])
-    for straight, crossed in ((one, other), (other, one)):
+    is_sum = node.target is aten.add.Tensor
+    for straight, crossed in _terms(node):
         for x, cos in _factors(straight):
             for turned, sin in _factors(crossed):
                 found = _turned(turned)
-                if found is not None and found[0] is narrow(x):
-                    is_usual = not found[1] and _is_usual(x, turned, cos, sin)
-                    return _Rotation(found[0], cos, sin, found[1], found[1], is_usual)
+                if found is None or found[0] is not narrow(x):
+                    continue
+                base, are_pairs, is_opposite = found
+                if is_opposite == is_sum:
+                    sin = Writer(node).call(aten.neg.default, sin)
+                is_usual = is_sum and not (are_pairs or is_opposite)
+                is_usual = is_usual and _is_usual(x, turned, cos, sin)
+                return _Rotation(base, cos, sin, are_pairs, are_pairs, is_usual)
     return None
 
 
-def _turned(node: Node) -> tuple[Node, bool] | None:
-    """What `(-b, a)` is of, and whether its pairs are beside each other."""
+def _turned(node: Node) -> tuple[Node, bool, bool] | None:
+    """What `(-b, a)` is of, and whether pairs are beside each other; whether it is `(b, -a)`."""
     node = narrow(node)
     parts, are_pairs = _stacked(node), True
     if parts is None and is_call(node, aten.cat.default) and len(node.args[0]) == 2:
         is_last = named(node)["dim"] == len(shape_of(node)) - 1
         parts, are_pairs = (tuple(node.args[0]) if is_last else None), False
-    if parts is None or not is_call(parts[0], aten.neg.default):
+    signs = [is_call(part, aten.neg.default) for part in parts or ()]
+    if parts is None or sum(signs) != 1:
         return None
-    b, a = part_of(parts[0].args[0]), part_of(parts[1])
+    b, a = (
+        part_of(part.args[0] if sign else part) for part, sign in zip(parts, signs, strict=True)
+    )
     wanted = (ODD, EVEN) if are_pairs else (HIGH, LOW)
     if a is None or b is None or a.base is not b.base or (b.which, a.which) != wanted:
         return None
-    return a.base, are_pairs
+    return a.base, are_pairs, signs[1]
 
 
 def _is_usual(x: Node, turned: Node, cos: Node, sin: Node) -> bool:
@@ -159,36 +170,43 @@ def _is_usual(x: Node, turned: Node, cos: Node, sin: Node) -> bool:
     return tables and narrow(x) is x
 
 
-# -- (a * cos - b * sin, b * cos + a * sin)
+# -- (a * cos - b * sin, b * cos + a * sin), or with both signs changed
 
 
-def _as_parts(first: Any, second: Any, *, pairs_out: bool) -> _Rotation | None:
-    first, second = _unwidened(first), _unwidened(second)
-    if not is_call(first, aten.sub.Tensor) or not is_call(second, aten.add.Tensor):
+def _as_parts(node: Node, parts: Sequence[Any], *, pairs_out: bool) -> _Rotation | None:
+    first, second = (_unwidened(each) for each in parts)
+    kinds = aten.sub.Tensor, aten.add.Tensor
+    is_opposite = is_call(second, kinds[0])
+    if not is_call(first, kinds[is_opposite]) or not is_call(second, kinds[not is_opposite]):
         return None
-    left, right = (_unwidened(each) for each in first.args[:2])
-    for a, cos in _factors(left):
-        for b, sin in _factors(right):
-            parts = part_of(a), part_of(b)
-            if parts[0] is None or parts[1] is None or parts[0].base is not parts[1].base:
+    for left, right in _terms(first):
+        for (a, cos), (b, sin) in product(_factors(left), _factors(right)):
+            of_a, of_b = part_of(a), part_of(b)
+            if of_a is None or of_b is None or of_a.base is not of_b.base:
                 continue
-            kinds = parts[0].which, parts[1].which
-            if kinds not in ((LOW, HIGH), (EVEN, ODD)):
+            which = of_a.which, of_b.which
+            if which not in ((LOW, HIGH), (EVEN, ODD)):
                 continue
-            if _is_second(second, parts[0], parts[1], cos, sin):
-                return _halved(parts[0].base, cos, sin, kinds == (EVEN, ODD), pairs_out)
+            if _is_second(second, of_a, of_b, cos, sin):
+                if is_opposite:
+                    sin = Writer(node).call(aten.neg.default, sin)
+                return _halved(of_a.base, cos, sin, which == (EVEN, ODD), pairs_out)
     return None
 
 
 def _is_second(second: Node, a: Part, b: Part, cos: Node, sin: Node) -> bool:
     """Whether a sum is `b * cos + a * sin`; the tables of both may be halves of one."""
-    one, other = (_unwidened(each) for each in second.args[:2])
-    for of_b, of_a in ((one, other), (other, one)):
-        for x, cosine in _factors(of_b):
-            for y, sine in _factors(of_a):
-                if part_of(x) == b and part_of(y) == a and alike(cosine, cos) and alike(sine, sin):
-                    return True
+    for of_b, of_a in _terms(second):
+        for (x, cosine), (y, sine) in product(_factors(of_b), _factors(of_a)):
+            if part_of(x) == b and part_of(y) == a and alike(cosine, cos) and alike(sine, sin):
+                return True
     return False
+
+
+def _terms(node: Node) -> list[tuple[Any, Any]]:
+    """Both ways to read a sum; a difference has one."""
+    one, other = (_unwidened(each) for each in node.args[:2])
+    return [(one, other)] + ([(other, one)] if node.target is aten.add.Tensor else [])
 
 
 def _halved(x: Node, cos: Node, sin: Node, pairs_in: bool, pairs_out: bool) -> _Rotation | None:
