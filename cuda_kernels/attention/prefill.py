@@ -133,7 +133,7 @@ WARPGROUP_TILES_WITH_NUMBERS: dict[Head, WarpgroupTiles] = {
     UpTo(96, 96): WarpgroupTiles(128, 2, 2),
     UpTo(192, 128): WarpgroupTiles(96, 2, 2),
 }
-"""Where a mask's numbers take a part of the shared memory."""
+"""Where a mask's numbers take a part of the shared memory; names still say the others."""
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,30 @@ def padded(q: Any, k: Any, v: Any) -> Any:
     return functional.pad(q @ k.mT * 0.3, (0, 1)).softmax(-1)[..., :-1] @ v
 
 
+def of_grouped_heads(q: Any, k: Any, v: Any, sinks: Any) -> Any:
+    """As GPT-OSS's authors have it: [queries, heads of keys, heads of each, dim]."""
+    q = q[0].transpose(0, 1).reshape(QUERIES, 2, 2, -1)
+    k, v = (x[0].transpose(0, 1)[:, :, None].expand(-1, -1, 2, -1) for x in (k, v))
+    column = sinks.reshape(2, 2, 1, 1).expand(-1, -1, QUERIES, -1)
+    mask = torch.triu(q.new_full((QUERIES, KEYS), -math.inf), diagonal=3)
+    scores = torch.einsum("qhmd,khmd->hmqk", q, k) * 0.2 + mask[None, None]
+    weights = torch.softmax(torch.cat([scores, column], dim=-1), dim=-1)[..., :-1]
+    return torch.einsum("hmqk,khmd->qhmd", weights, v).reshape(QUERIES, -1)
+
+
+def exponentials(q: Any, k: Any, v: Any, sinks: Any) -> Any:
+    scores, sinks = q @ k.mT * 0.3, sinks[:, None, None]
+    base = torch.maximum(scores.amax(-1, keepdim=True), sinks)
+    weights = torch.exp(scores - base)
+    return weights / (weights.sum(-1, keepdim=True) + torch.exp(sinks - base)) @ v
+
+
+def plain_exponentials(q: Any, k: Any, v: Any) -> Any:
+    scores = capped(q @ k.mT)
+    weights = (scores - scores.max(-1, keepdim=True).values).exp()
+    return (weights / weights.sum(-1, keepdim=True)) @ v
+
+
 def stable(q: Any, k: Any, v: Any) -> Any:
     scores = q @ k.mT * 0.3
     return attended(scores - scores.amax(-1, keepdim=True), v)
@@ -98,6 +122,9 @@ SPELLINGS: dict[str, tuple[str, Callable[..., Any], tuple[torch.Tensor, ...]]] =
     "sinks first": ("masked_capped_", sinks_first, (*QKV(), SEEN, SINKS)),
     "a column of zeros": ("capped_", padded, QKV()),
     "without the maxima": ("", stable, QKV()),
+    "of grouped heads": ("masked_capped_", of_grouped_heads, (*QKV(2), SINKS)),
+    "exponentials": ("capped_", exponentials, (*QKV(), SINKS)),
+    "exponentials without sinks": ("capped_", plain_exponentials, QKV()),
 }
 
 
@@ -106,49 +133,56 @@ def patterns(end: str = "_f32") -> list[Any]:
     return [pattern for pattern in found if pattern.item.name.endswith(f"attention{end}")]
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_caps_and_sinks_are_found_in_every_spelling(name: str) -> None:
-    prefix, function, given = SPELLINGS[name]
-    found = replaced_in_torch(Calls(function), given, patterns())
-    assert [item.kernel for item in found] == [f"{prefix}attention_f32"]
+def wanted(*names: str) -> Counter[str]:
+    return Counter(f"{SPELLINGS[name][0]}attention_f32" for name in names)
 
 
-def test_what_was_written_out_computes_the_same() -> None:
-    functions = [function for _, function, _ in SPELLINGS.values()]
-    given = [some for _, _, some in SPELLINGS.values()]
+def every() -> tuple[Calls, tuple[torch.Tensor, ...]]:
+    """All of them in one model."""
 
-    def every(*tensors: torch.Tensor) -> list[Any]:
+    def functions(*tensors: torch.Tensor) -> list[Any]:
         rest = iter(tensors)
-        return [
-            function(*(next(rest) for _ in some))
-            for function, some in zip(functions, given, strict=True)
-        ]
+        return [function(*(next(rest) for _ in given)) for _, function, given in SPELLINGS.values()]
 
-    tensors = tuple(tensor.clone() for some in given for tensor in some)
-    compiled = cd.torch.compile(
-        Calls(every), tensors, ["cpu:host"], replace=patterns(), verify=2e-6
-    )
-    found = Counter(item.kernel for item in compiled.replaced or ())
-    assert found == Counter(f"{prefix}attention_f32" for prefix, _, _ in SPELLINGS.values())
+    given = tuple(tensor.clone() for _, _, some in SPELLINGS.values() for tensor in some)
+    return Calls(functions), given
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda q, k, v, mask, sinks: attended(capped(q @ k.mT + mask), v),
-        lambda q, k, v, mask, sinks: attended(capped((q @ k.mT).masked_fill(mask > 0, -1e9)), v),
-        lambda q, k, v, mask, sinks: attended(torch.tanh(q @ k.mT) * mask[..., :1], v),
-        lambda q, k, v, mask, sinks: attended(torch.tanh(q @ k.mT + 1.0), v),
-        lambda q, k, v, mask, sinks: gpt_oss_per_query(q, k, v, sinks, mask[..., :1]),
-        lambda q, k, v, mask, sinks: (
-            torch.cat((q @ k.mT, mask[..., :1]), -1).softmax(-1)[..., 1:] @ v
-        ),
-        lambda q, k, v, mask, sinks: (q @ k.mT).softmax(-1)[..., :-1] @ v[:, :, :-1],
-    ],
+def test_caps_and_sinks_are_found_in_every_spelling() -> None:
+    found = replaced_in_torch(*every(), patterns())
+    assert Counter(item.kernel for item in found) == wanted(*SPELLINGS)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_each_spelling_is_found_by_itself(name: str) -> None:
+    _, function, given = SPELLINGS[name]
+    found = replaced_in_torch(Calls(function), given, patterns())
+    assert Counter(item.kernel for item in found) == wanted(name)
+
+
+@pytest.mark.thorough
+def test_what_was_written_out_computes_the_same() -> None:
+    model, given = every()
+    compiled = cd.torch.compile(model, given, ["cpu:host"], replace=patterns(), verify=2e-6)
+    assert Counter(item.kernel for item in compiled.replaced or ()) == wanted(*SPELLINGS)
+
+
+OTHERS: tuple[Callable[..., Any], ...] = (
+    lambda q, k, v, mask, sinks: attended(capped(q @ k.mT + mask), v),
+    lambda q, k, v, mask, sinks: attended(capped((q @ k.mT).masked_fill(mask > 0, -1e9)), v),
+    lambda q, k, v, mask, sinks: attended(torch.tanh(q @ k.mT) * mask[..., :1], v),
+    lambda q, k, v, mask, sinks: attended(torch.tanh(q @ k.mT + 1.0), v),
+    lambda q, k, v, mask, sinks: gpt_oss_per_query(q, k, v, sinks, mask[..., :1]),
+    lambda q, k, v, mask, sinks: torch.cat((q @ k.mT, mask[..., :1]), -1).softmax(-1)[..., 1:] @ v,
+    lambda q, k, v, mask, sinks: (q @ k.mT).softmax(-1)[..., :-1] @ v[:, :, :-1],
+    lambda q, k, v, mask, sinks: (e := (q @ k.mT).exp()) / (e.sum(-1, keepdim=True) + 1.0) @ v,
 )
-def test_what_is_no_cap_and_no_sink_stays(function: Callable[..., Any]) -> None:
+
+
+def test_what_is_no_cap_and_no_sink_stays() -> None:
     mask = torch.randn(BATCH, HEADS, QUERIES, KEYS)
-    assert not replaced_in_torch(Calls(function), (*QKV(), mask, SINKS), patterns())
+    assert not replaced_in_torch(Calls(*OTHERS), (*QKV(), mask, SINKS), patterns())
 
 
 def gpt_oss_per_query(q: Any, k: Any, v: Any, sinks: Any, of_queries: Any) -> Any:
@@ -156,6 +190,7 @@ def gpt_oss_per_query(q: Any, k: Any, v: Any, sinks: Any, of_queries: Any) -> An
     return torch.cat((q @ k.mT, column), -1).softmax(-1)[..., :-1] @ v
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_sinks_of_16_bits(dtype: torch.dtype) -> None:
     given = [each.to(dtype) for each in (*QKV(2), SHOWN.clamp(min=-6e4), SINKS)]

@@ -23,6 +23,7 @@ from torch.fx import Node
 
 from cuda_kernels.patterns.rewriting.attention_operator import CAPPED_ATTENTION
 from cuda_kernels.patterns.rewriting.einsum import write_einsum
+from cuda_kernels.patterns.rewriting.exponentials import write_exponentials
 from cuda_kernels.patterns.rewriting.graph import (
     Writer,
     aten,
@@ -62,6 +63,7 @@ from cuda_kernels.patterns.rewriting.sinks import (
     Sinks,
     before_softmax,
     dropped_by,
+    with_one_batch,
     without_sinks,
 )
 from cuda_kernels.patterns.rewriting.sinks import as_operand as sinks_as_operand
@@ -95,6 +97,7 @@ class _Scores:
 def write_attention(program: torch.export.ExportedProgram) -> None:
     """Write every attention that is spelled out as one call."""
     write_einsum(program)
+    write_exponentials(program)
     constants = constants_of(program)
     for softmax in calls(program.graph, *_SOFTMAX):
         _write(softmax, constants)
@@ -335,7 +338,7 @@ def _put(
     try:
         mask = as_operand(scores.masks, sizes, (q, k), write, constants)
         if scores.sinks is not None:
-            sinks = sinks_as_operand(scores.sinks, shape[1], q, write)
+            sinks = sinks_as_operand(scores.sinks, shape[:2], q, write)
     except ValueError:  # no mask or sinks of the kernels'
         return
     factor = scores.factor * of_q * of_k
@@ -345,12 +348,14 @@ def _put(
         )
     else:
         known = None if mask is None else meaning_of(mask, constants)
-        softcap = scores.softcap or 0.0
+        mask, softcap = mask if known is None else None, scores.softcap or 0.0
+        if sinks is not None and not same(shape_of(sinks)[0], shape[1]):
+            (q, k, v), mask = with_one_batch((q, k, v), mask, shape[:2], write)
         result = write.call(
             CAPPED_ATTENTION,
-            *(q, k, v, mask if known is None else None, sinks),
-            *(factor * (softcap or 1.0), softcap, known == CAUSAL),
+            *(q, k, v, mask, sinks, factor * (softcap or 1.0), softcap, known == CAUSAL),
         )
+        result = write.reshape(result, (*shape[:3], shape_of(v)[3]), left)
     for user in list(last.users) if rank == 3 else ():
         if is_call(user, aten.reshape.default) and same(shape_of(user), shape_of(result)):
             put(user, result)  # heads are taken apart from the batch again

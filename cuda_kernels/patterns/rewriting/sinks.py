@@ -5,7 +5,8 @@ Models put them behind or before the scores, take the softmax of all, and drop t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,18 +70,22 @@ def _row_maximum(node: Node) -> Node | None:
     """The operation that reads rows, where a value is these without their maxima."""
     if not is_call(node, aten.sub.Tensor) or named(node)["alpha"] != 1:
         return None
-    rows, maximum = node.args[:2]
-    while is_call(maximum, aten.detach.default):
-        maximum = maximum.args[0]
-    if isinstance(maximum, Node) and maximum.target is not aten.amax.default:
-        maximum = maximum.args[0] if maximum.args and maximum.args[-1] == 0 else None
-    if not is_call(maximum, aten.amax.default, aten.max.dim):
+    return maximum_of(node.args[0], node.args[1])
+
+
+def maximum_of(rows: Node, value: Any) -> Node | None:
+    """The operation that gives a value that is the maximum of each row; None where it is not."""
+    while is_call(value, aten.detach.default):
+        value = value.args[0]
+    if is_call(value, operator.getitem):
+        value = value.args[0] if value.args[1] == 0 else None
+    if not is_call(value, aten.amax.default, aten.max.dim):
         return None
-    given = named(maximum)
+    given = named(value)
     axis = given["dim"]
     axis = axis[0] if isinstance(axis, list | tuple) and len(axis) == 1 else axis
     is_of_rows = given["self"] is rows and axis in (-1, len(shape_of(rows)) - 1)
-    return maximum if is_of_rows and given["keepdim"] else None
+    return value if is_of_rows and given["keepdim"] else None
 
 
 def without_sinks(
@@ -115,14 +120,20 @@ def _unexpanded(node: Node) -> Node:
     return node
 
 
-def as_operand(sinks: Sinks, heads: Any, like: Node, write: Writer) -> Node:
-    """Sinks as a number of each head.
+def as_operand(sinks: Sinks, outer: tuple[Any, ...], like: Node, write: Writer) -> Node:
+    """Sinks as a number of each head, or of each head of each sequence.
+
+    Parameters
+    ----------
+    outer
+        Batch and heads.
 
     Raises
     ------
     ValueError
-        They are others for each sequence or query, or more exact than the queries are.
+        They are others for each query, or more exact than the queries are.
     """
+    heads = outer[1]
     dtype = dtype_of(like)
     if not isinstance(heads, int):
         raise ValueError("sinks of an unknown number of heads")
@@ -146,9 +157,28 @@ def as_operand(sinks: Sinks, heads: Any, like: Node, write: Writer) -> Node:
             break
     shape = shape_of(node)
     shape = (*[1] * (4 - len(shape)), *shape)
-    if len(shape) != 4 or not all(same(shape[axis], 1) for axis in (0, 2, 3)):
+    if len(shape) != 4 or not (same(shape[2], 1) and same(shape[3], 1)):
         raise ValueError("sinks of more than heads")
-    if dtype_of(node) != dtype or not (same(shape[1], heads) or same(shape[1], 1)):
-        raise ValueError("sinks of another type, or of other heads")
+    if dtype_of(node) != dtype:
+        raise ValueError("sinks of another type")
+    if same(shape[:2], outer) and isinstance(outer[0], int):
+        return write.reshape(node, (outer[0] * heads,), node)
+    if not same(shape[0], 1) or not (same(shape[1], heads) or same(shape[1], 1)):
+        raise ValueError("sinks of other heads")
     flat = write.reshape(node, (shape[1],), node)
     return flat if same(shape[1], heads) else write.call(aten.expand.default, flat, [heads])
+
+
+def with_one_batch(
+    tensors: Sequence[Node], mask: Node | None, outer: tuple[Any, ...], write: Writer
+) -> tuple[list[Node], Node | None]:
+    """Queries, keys, values and a mask with all sequences' heads as those of one sequence."""
+    found = []
+    for each in tensors:
+        batch, heads, *rest = shape_of(each)
+        found.append(write.reshape(each, (1, batch * heads, *rest), each))
+    if mask is not None and not same(shape_of(mask)[:2], (1, 1)):
+        sizes = (1, outer[0] * outer[1], *shape_of(mask)[2:])
+        mask = write.call(aten.expand.default, mask, [*outer, -1, -1])
+        mask = write.reshape(mask, sizes, mask)
+    return found, mask
