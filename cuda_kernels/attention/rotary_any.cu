@@ -9,7 +9,7 @@
 // are tables [tables, length, rotated] of f32, of the elements of y.
 //
 // A thread takes one pack of 16 bytes of a's and one of b's, of `Heads` heads, for which it reads the tables once; or a
-// pack of the elements that stay.
+// pack of the elements that stay. Where packs do not fit, as with 40 elements that are rotated, halves of packs may.
 //
 // Memory traffic: one read and one write of each element; of the tables heads / Heads reads, all but the first of the caches.
 
@@ -17,14 +17,48 @@
 
 namespace cuda_kernels {
 
+template <int Bytes>
+struct Bits {
+  using type = uint2;
+};
+
+template <>
+struct Bits<16> {
+  using type = uint4;
+};
+
+// Elements that lie beside each other, 8 or 16 bytes at an aligned address, as floats.
+template <int Count, class T>
+__device__ __forceinline__ void load_piece(const T* __restrict__ from, float* values) {
+  using Access = typename Bits<Count * sizeof(T)>::type;
+  const Access bits = *reinterpret_cast<const Access*>(from);
+  T elements[Count];
+  memcpy(elements, &bits, sizeof(bits));
+  for (int i = 0; i < Count; ++i) values[i] = static_cast<float>(elements[i]);
+}
+
+template <int Count, class T>
+__device__ __forceinline__ void store_piece(T* __restrict__ to, const float* values) {
+  using Access = typename Bits<Count * sizeof(T)>::type;
+  T elements[Count];
+  for (int i = 0; i < Count; ++i) elements[i] = static_cast<T>(values[i]);
+  Access bits;
+  memcpy(&bits, elements, sizeof(bits));
+  *reinterpret_cast<Access*>(to) = bits;
+}
+
+// How addresses may be accessed: by packs, of which a thread has all, by halves of packs, of which it may have fewer,
+// or by elements.
+enum class By { kElements, kHalves, kPacks };
+
 // A thread's a's and b's, of which each has kPack or fewer: in two halves from `at`, or alternating from 2 * at.
 template <class T, int Size>
 __device__ __forceinline__ void load_pairs(
-    const T* __restrict__ from, bool are_pairs, int half, int at, int count, bool whole, float (&a)[Size], float (&b)[Size]) {
+    const T* __restrict__ from, bool are_pairs, int half, int at, int count, By by, float (&a)[Size], float (&b)[Size]) {
   constexpr int pack = kPack<T>;
   const T* const first = are_pairs ? from + 2 * at : from + at;
   const T* const second = are_pairs ? first + Size : first + half;
-  if (!whole) {
+  if (by == By::kElements) {
 #pragma unroll
     for (int i = 0; i < Size; ++i) {
       if (i >= count) continue;
@@ -34,10 +68,20 @@ __device__ __forceinline__ void load_pairs(
     return;
   }
   float both[2 * Size];
+  if (by == By::kHalves) {
+    constexpr int piece = Size / 2;
+    const int ends[2] = {are_pairs ? 2 * count : count, are_pairs ? 2 * count - Size : count};
 #pragma unroll
-  for (int i = 0; i < Size; i += pack) {
-    load_pack(first + i, both + i);
-    load_pack(second + i, both + Size + i);
+    for (int i = 0; i < Size; i += piece) {
+      if (i < ends[0]) load_piece<piece>(first + i, both + i);
+      if (i < ends[1]) load_piece<piece>(second + i, both + Size + i);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < Size; i += pack) {
+      load_pack(first + i, both + i);
+      load_pack(second + i, both + Size + i);
+    }
   }
 #pragma unroll
   for (int i = 0; i < Size; ++i) {
@@ -47,17 +91,11 @@ __device__ __forceinline__ void load_pairs(
 }
 
 template <class T, int Size>
-__device__ __forceinline__ void store_pairs(T* __restrict__ to,
-                                            bool are_pairs,
-                                            int half,
-                                            int at,
-                                            int count,
-                                            bool whole,
-                                            const float (&a)[Size],
-                                            const float (&b)[Size]) {
+__device__ __forceinline__ void store_pairs(
+    T* __restrict__ to, bool are_pairs, int half, int at, int count, By by, const float (&a)[Size], const float (&b)[Size]) {
   T* const first = are_pairs ? to + 2 * at : to + at;
   T* const second = are_pairs ? first + Size : first + half;
-  if (!whole) {
+  if (by == By::kElements) {
 #pragma unroll
     for (int i = 0; i < Size; ++i) {
       if (i >= count) continue;
@@ -73,8 +111,18 @@ __device__ __forceinline__ void store_pairs(T* __restrict__ to,
     const float halves = i < Size ? a[i % Size] : b[i % Size];
     both[i] = are_pairs ? alternating : halves;
   }
-  store_pack(first, both);
-  store_pack(second, both + Size);
+  if (by == By::kPacks) {
+    store_pack(first, both);
+    store_pack(second, both + Size);
+    return;
+  }
+  constexpr int piece = Size / 2;
+  const int ends[2] = {are_pairs ? 2 * count : count, are_pairs ? 2 * count - Size : count};
+#pragma unroll
+  for (int i = 0; i < Size; i += piece) {
+    if (i < ends[0]) store_piece<piece>(first + i, both + i);
+    if (i < ends[1]) store_piece<piece>(second + i, both + Size + i);
+  }
 }
 
 template <class T, int Threads, int Heads>
@@ -103,7 +151,12 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
   const long long from =
       by_position ? ((static_cast<long long>(blockIdx.z) * length + position) * heads + first) * dim : to;
   const long long next = by_position ? dim : head;  // head of x
-  const bool whole = aligned(x, y, cos, sin) && half % size == 0 && dim % size == 0;
+  constexpr int piece = size / 2;
+  By by = By::kElements;
+  if (aligned(x, y, cos, sin)) {
+    if (half % piece == 0 && dim % piece == 0) by = By::kHalves;
+    if (half % size == 0 && dim % size == 0) by = By::kPacks;
+  }
 
   if (pack >= packs) {
     const int at = rotated + (pack - packs) * size, count = min(size, dim - at);
@@ -112,8 +165,12 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
       if (first + h >= heads) continue;
       const T* const source = x + from + h * next + at;
       T* const target = y + to + h * head + at;
-      if (whole) {
+      if (by == By::kPacks) {
         *reinterpret_cast<uint4*>(target) = load_bits(source);
+      } else if (by == By::kHalves) {
+        for (int i = 0; i < count; i += piece) {
+          *reinterpret_cast<uint2*>(target + i) = *reinterpret_cast<const uint2*>(source + i);
+        }
       } else {
         for (int i = 0; i < count; ++i) target[i] = source[i];
       }
@@ -124,19 +181,19 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
   const int at = pack * size, count = min(size, half - at);
   const long long angle = (static_cast<long long>(blockIdx.z % tables) * length + position) * rotated;
   float cos_a[size], cos_b[size], sin_a[size], sin_b[size];
-  load_pairs(cos + angle, pairs_out, half, at, count, whole, cos_a, cos_b);
-  load_pairs(sin + angle, pairs_out, half, at, count, whole, sin_a, sin_b);
+  load_pairs(cos + angle, pairs_out, half, at, count, by, cos_a, cos_b);
+  load_pairs(sin + angle, pairs_out, half, at, count, by, sin_a, sin_b);
 #pragma unroll
   for (int h = 0; h < Heads; ++h) {
     if (first + h >= heads) continue;
     float a[size], b[size], turned_a[size], turned_b[size];
-    load_pairs(x + from + h * next, pairs_in, half, at, count, whole, a, b);
+    load_pairs(x + from + h * next, pairs_in, half, at, count, by, a, b);
 #pragma unroll
     for (int i = 0; i < size; ++i) {
       turned_a[i] = a[i] * cos_a[i] - b[i] * sin_a[i];
       turned_b[i] = b[i] * cos_b[i] + a[i] * sin_b[i];
     }
-    store_pairs(y + to + h * head, pairs_out, half, at, count, whole, turned_a, turned_b);
+    store_pairs(y + to + h * head, pairs_out, half, at, count, by, turned_a, turned_b);
   }
 }
 

@@ -205,7 +205,12 @@ def test_a_rotation_that_goes_on_in_f32_is_not_rounded() -> None:
     )
 
 
-SIZES = [(2, 3, 5, 64, 64, 1), (3, 5, 7, 64, 32, 3), (1, 2, 3, 10, 6, 1), (2, 1, 4, 80, 16, 2)]
+SIZES = [
+    *((2, 3, 5, 64, 64, 1), (3, 5, 7, 64, 32, 3), (1, 2, 3, 10, 6, 1), (2, 1, 4, 80, 16, 2)),
+    # Of halves of packs, in 16 bits or in f32.
+    *((2, 3, 5, 80, 40, 1), (1, 2, 3, 72, 24, 1), (1, 2, 3, 66, 36, 1)),
+]
+"""Batch, heads, length, dim, how many of it are rotated, and tables."""
 
 
 @pytest.mark.parametrize(
