@@ -25,6 +25,7 @@ from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.build import BuildOptions, build
 from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.plan import check_callees, check_one_form, check_targets
+from custom_dispatch.toolchain.tuned import tuned
 
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
@@ -118,9 +119,9 @@ def compile(  # noqa: A001 - the public name is cd.compile
     check_switch(store, "store")
     wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     placed: Model | PlacedModel | None = model
-    if patterns:
+    if patterns or (model is not None and wanted and not isinstance(wanted, Library)):
         with store_if(store):
-            placed, wanted = _with_replacing(wanted, patterns, model)
+            placed, wanted = _placed(wanted, patterns, model, targets)
     library = _library(wanted, targets, store, options, may_be_empty=model is not None)
     keeps = store and not flags
     ours = device_flags(library)
@@ -178,14 +179,15 @@ def compile(  # noqa: A001 - the public name is cd.compile
     )
 
 
-def _with_replacing(
+def _placed(
     kernels: list[Kernel | Choice] | Library,
     patterns: Sequence[Any],
     model: Model | None,
+    targets: Sequence[str | Target] | None,
 ) -> tuple[PlacedModel, list[Kernel | Choice] | Library]:
     """The model with calls where patterns are found, and the kernels to build.
 
-    Those that are given, and those of patterns that are found.
+    Those that are given, and those of patterns that are found; of choices, what calls may take.
     """
     if model is None:
         raise DeclarationError(
@@ -194,6 +196,7 @@ def _with_replacing(
             next_step="leave replace out, or pass the model first.",
         )
     from custom_dispatch.frontends.mlir import place
+    from custom_dispatch.link.declarations import needed
     from custom_dispatch.match.replace import patterns_of
 
     patterns = patterns_of(patterns)
@@ -209,10 +212,19 @@ def _with_replacing(
                     next_step="build it with the kernel, or pass kernels and targets.",
                 )
         return place(model, [*kernels.kernels, *kernels.choices], patterns), kernels
-    patterns = with_own_names(patterns, kernels)
-    say(f"looking for the places of {len(patterns)} patterns")
-    placed = place(model, [*kernels_given(patterns), *kernels], patterns)
-    return placed, [*kernels, *placed.called]
+    if patterns:
+        patterns = with_own_names(patterns, kernels)
+        say(f"looking for the places of {len(patterns)} patterns")
+    members = (member for item in kernels for member in kernels_of(item))
+    placed = place(model, [*members, *kernels_given(patterns), *kernels], patterns)
+    every = {item.name: item for item in (*kernels, *placed.called)}
+    built_for = check_targets(targets)
+    return placed, [
+        needed(tuned(item, built_for), placed.module, placed.calls, built_for)
+        if isinstance(item, Choice)
+        else item
+        for item in every.values()
+    ]
 
 
 def _check_flags(flags: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -62,6 +62,8 @@ class Choice(Callee):
     rules: Mapping[str, tuple[Condition, ...]]
     measured: tuple[Measured, ...]
     """What was measured for the targets at hand, one each at most, where the table was read."""
+    settled: bool
+    """Whether its kernels are those of certain calls: then its table says no more."""
     _ordered: dict[tuple[frozenset[tuple[str, int]], Target | None], tuple[Kernel, ...]] = field(
         metadata={"not_in_keys": True}
     )
@@ -112,7 +114,7 @@ class Choice(Callee):
             path = check_path(name, "tuning", tuning, directory, of="Choice")
         checked = _check_rules(name, kernels, rules)
         set_fields(self, name=name, kernels=tuple(kernels), tuning=path, like=like, rules=checked)
-        set_fields(self, measured=(), _ordered={})
+        set_fields(self, measured=(), settled=False, _ordered={})
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -200,6 +202,12 @@ class Choice(Callee):
             item = found.measured_for(target)
             kept.update(self._reached() if item is None else self._taken(item))
         return self._with([item for item in self.kernels if item.name in kept], measured)
+
+    def only(self, names: Collection[str]) -> Choice:
+        """The same with some of its kernels: those that certain calls may take."""
+        found = self._with([item for item in self.kernels if item.name in names], self.measured)
+        set_fields(found, settled=True)
+        return found
 
     def _taken(self, measured: Measured) -> list[str]:
         """The kernels that are the best for some sizes, and those that take something else."""

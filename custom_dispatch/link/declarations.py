@@ -184,7 +184,9 @@ def kernel_functions(
                 expected=f"a kernel that is given: {known}",
                 next_step="give the kernel too, or correct the name.",
             )
-    items = {item.name: item for item in given} | dict(calls)
+    # A call may be of the choice as it was declared, of whose kernels some are here.
+    items: dict[str, Kernel | Choice] = {item.name: item for item in given}
+    items |= {symbol: items.get(item.name, item) for symbol, item in calls.items()}
     found = {
         symbol: _function(item, op, library.targets)
         for symbol, item in items.items()
@@ -199,6 +201,37 @@ def kernel_functions(
             next_step="declare and call the kernel in the model.",
         )
     return found
+
+
+def needed(
+    choice: Choice,
+    module: ir.Module,
+    calls: Mapping[str, Kernel | Choice],
+    targets: Sequence[Target],
+) -> Choice:
+    """A choice with those of its kernels that a model's calls of it may take on some targets.
+
+    Where none calls it, it stays as it is.
+
+    Parameters
+    ----------
+    calls
+        As of `kernel_functions`.
+
+    Raises
+    ------
+    LinkError
+        A call fits none of them.
+    """
+    symbols = {choice.name, *(symbol for symbol, item in calls.items() if item.name == choice.name)}
+    with module.context:
+        names = {
+            kernel.name
+            for op in functions_of(module)
+            if is_declaration(op) and name_of(op) in symbols
+            for kernel in _function(choice, op, targets).kernels
+        }
+    return choice.only(names) if names else choice
 
 
 def _function(

@@ -39,6 +39,8 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     DeclarationError
         The file is no table of this choice, or contradicts itself or the choice.
     """
+    if choice.settled:
+        return choice
     source = choice.like or choice
     table = table_of(source)
     if table is None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import custom_dispatch as cd
+from custom_dispatch import compilation
 from custom_dispatch.compilation import compile_mlir, device_flags
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.mlir import link
@@ -158,3 +159,32 @@ def test_what_every_kernel_asks_for_is_still_checked(scaled: cd.Choice) -> None:
         ):
             with pytest.raises(CallError, match="choice `scaled`: " + said):
                 program.main(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "built"),
+    [("2", "8", {"few"}), ("9", "8", {"quarters"}), ("?", "7", {"few", "rest"})],
+)
+def test_what_calls_cannot_take_is_not_built(
+    rows: str, columns: str, built: set[str], scaled: cd.Choice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(kernels: Any, targets: Any, **_: Any) -> cd.Library:
+        (choice,) = kernels
+        assert {kernel.name for kernel in choice.kernels} == built
+        raise Built
+
+    class Built(Exception):  # noqa: N818 - it is none
+        pass
+
+    monkeypatch.setattr(compilation, "build", build)
+    kind = f"tensor<{rows}x{columns}xf32>"
+    types = f"({kind}, tensor<{columns}xf32>, {kind})"
+    text = f"""
+        func.func private @scaled{types} -> {kind}
+        func.func @main(%x: {kind}, %bias: tensor<{columns}xf32>) -> {kind} {{
+          %y = call @scaled(%x, %bias, %x) : {types} -> {kind}
+          return %y : {kind}
+        }}
+    """
+    with pytest.raises(Built):
+        cd.compile(text, scaled, ["cuda:sm_80"], store=False)
