@@ -195,6 +195,7 @@ class _Work:
                                 self.misses.refuse(match, problem, example)
                             else:
                                 found.append(self._found(order, op, match))
+                                break  # others of the same operands would take the same place
                     else:
                         self.misses.note(name, op, result, example)
         if not found:

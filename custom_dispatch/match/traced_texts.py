@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from typing import Any, TypeVar
 
@@ -63,8 +64,7 @@ def kept(distributions: Sequence[str], parts: object, make: Callable[[], str | T
     store = open_store()
     if store is None:
         return make()
-    versions = [metadata.version(name) for name in distributions]
-    key = key_of("pattern", package_identity(), versions, parts)
+    key = key_of("pattern", package_identity(), list(map(_version, distributions)), parts)
     with store.once(key):
         found = store.load(str, key)
         if found is not None:
@@ -73,3 +73,8 @@ def kept(distributions: Sequence[str], parts: object, make: Callable[[], str | T
         if isinstance(made, str):
             store.save(key, made)
         return made
+
+
+@cache
+def _version(distribution: str) -> str:
+    return metadata.version(distribution)

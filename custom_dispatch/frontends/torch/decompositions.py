@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from custom_dispatch.frontends.torch.graph import arguments_of, tensor_of
 
@@ -98,9 +100,50 @@ def grouped_mm() -> Any:
     return made._opoverload
 
 
+def _fake_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *_: Any, **more: Any
+) -> Tensor:
+    """Nothing of the right shape; what PyTorch finds to be the same size is compared."""
+    torch.broadcast_shapes(k.shape[:-2], v.shape[:-2])
+    heads = -3 if more.get("enable_gqa") else -2
+    torch.broadcast_shapes(q.shape[:heads], k.shape[:heads])
+    torch._check(q.shape[-1] == k.shape[-1])
+    if q.shape[-1] != v.shape[-1]:  # else PyTorch's kernel takes it, and does not look
+        torch._check(k.shape[-2] == v.shape[-2])
+    if mask is not None:
+        torch.broadcast_shapes(mask.shape, (*q.shape[:-1], k.shape[-2]))
+    return q.new_empty((*q.shape[:-1], v.shape[-1]))
+
+
+@cache
+def _attention() -> Any:
+    schema = str(aten.scaled_dot_product_attention.default._schema).partition("(")[2]
+    name = f"{FORMS}::attention"
+    made = torch.library.custom_op(
+        name, functional.scaled_dot_product_attention, mutates_args=(), schema=f"({schema}"
+    )
+    made.register_fake(_fake_attention)
+    return made._opoverload
+
+
+class WholeAttention(TorchFunctionMode):  # type: ignore[misc]
+    """Attention as one operator while a function is exported; `in_known_words` gives it its name.
+
+    With sizes that are symbols, PyTorch works out what comes of it by tracing all its operations,
+    which takes ten times as long as the rest of a pattern.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """See `TorchFunctionMode`."""
+        whole = func is functional.scaled_dot_product_attention
+        return (_attention() if whole else func)(*args, **(kwargs or {}))
+
+
 def in_known_words(node: torch.fx.Node) -> None:
     """Call products of groups as patterns do, and count the axis of `scatter` from the front."""
-    if node.target.name().startswith("aten::scatter"):
+    if node.target.name() == f"{FORMS}::attention":
+        node.target = aten.scaled_dot_product_attention.default
+    elif node.target.name().startswith("aten::scatter"):
         node.args = (node.args[0], arguments_of(node)["dim"], *node.args[2:])
     elif node.target.name() == _FALLBACK:
         node.target = grouped_mm()

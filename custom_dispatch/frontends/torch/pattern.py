@@ -17,9 +17,11 @@ import torch
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.frontends.torch.decompositions import WholeAttention
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.importer import Rewrites, import_pattern
 from custom_dispatch.frontends.torch.refusals import quiet_tracing
+from custom_dispatch.frontends.torch.scalars import with_other_numbers
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.evaluation import evaluate
@@ -246,7 +248,8 @@ class _Function(torch.nn.Module):  # type: ignore[misc]
         self._function, self._values, self._names = function, values, names
 
     def forward(self, *tensors: Any) -> Any:
-        return self._function(**dict(zip(self._names, tensors, strict=True)), **self._values)
+        with WholeAttention():
+            return self._function(**dict(zip(self._names, tensors, strict=True)), **self._values)
 
 
 def variants(pattern: OfFunctions) -> list[Variant]:
@@ -276,14 +279,22 @@ def _traced(
 
     That is where it holds tensors, which are not in a text. Raises as `_exported` does.
     """
+    given = example_values(pattern, names, leading, which)
 
     def trace() -> str | torch.export.ExportedProgram:
+        if which:
+            text = _traced(pattern, function, names, leading, 0)
+            before = example_values(pattern, names, leading)
+            known = isinstance(text, str) and with_other_numbers(
+                text, function, names, before, given
+            )
+            if known:
+                return known
         program = _exported(pattern, function, names, leading, which)
         module, held = import_pattern(program, ir.Context())
         # What operators of other packages give may change while the function stays as it is.
         return program if held or has_operation(module, "torch.operator") else str(module)
 
-    given = example_values(pattern, names, leading, which)
     return kept_text(TORCH, function, ("text", described(names, given)), trace)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from iree.compiler import ir
-from torch.fx.experimental.proxy_tensor import make_fx
 
 from custom_dispatch.frontends.torch.decompositions import FORMS
 from custom_dispatch.frontends.torch.forms import VIEWS
@@ -34,7 +33,7 @@ from custom_dispatch.frontends.torch.pattern import (
     example_values,
     variants,
 )
-from custom_dispatch.frontends.torch.refusals import quiet_tracing
+from custom_dispatch.frontends.torch.scalars import traced_with_sizes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link import operations
@@ -183,21 +182,19 @@ def operations_of(
     pattern: Pattern, function: Computes, names: tuple[str, ...]
 ) -> frozenset[Form] | None:
     """A function's operations, but for those that may be none; None where PyTorch cannot say."""
-    values = example_values(pattern, names)
+    # Of f32 in the place of f16 and bf16, which differ in conversions: so kernels of all share it.
+    values = [
+        value.float() if getattr(value, "dtype", None) in (torch.float16, torch.bfloat16) else value
+        for value in example_values(pattern, names)
+    ]
 
     def trace() -> str | None:
         try:
-            with torch.no_grad(), quiet_tracing():
-                module = make_fx(
-                    lambda *given: function(**dict(zip(names, given, strict=True))),
-                    pre_dispatch=True,
-                )(*values)
+            graph = traced_with_sizes(function, names, values)
         except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
             return None
         forms = forms_of(
-            node
-            for node in module.graph.nodes
-            if not may_be_identity(node.target) and _is_of_floats(node)
+            node for node in graph.nodes if not may_be_identity(node.target) and _is_of_floats(node)
         )
         return json.dumps(sorted(forms))
 
