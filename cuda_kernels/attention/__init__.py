@@ -11,23 +11,29 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
   sees, and reads bits in place of the mask where it only hides keys.
 - `cached_attention_{dtype}_{dim}` takes how many keys each sequence has so far, [batch] of i32.
 - `attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
+- `attention_bshd_{dtype}_{dim}` and its masked forms have all operands so, as projections leave
+  them, too.
 - `flat_attention_{dtype}_{dim}` and its masked forms have heads in the batch, [batch, rows, dim],
   as `iree_linalg_ext.attention` has it.
 
-Without a `{dim}` in the name, `attention_{dtype}`, its masked forms and `cached_attention_{dtype}`
-take heads of any size up to 256, of which values may have another than queries and keys.
+Without a `{dim}` in the name, `attention_{dtype}`, `attention_bshd_{dtype}`, their masked forms and
+`cached_attention_{dtype}` take heads of any size up to 256, of which values may have another than
+queries and keys.
 `capped_attention_{dtype}` and its masked forms are the same with a soft cap c of scores, which
 makes s of them c tanh(s / c) before the mask is added, and with sinks, a score of each head that no
 key has; a cap of 0 is none, and sinks may be left out.
 
 `rotary_{dtype}`, `rotary_by_position_{dtype}` and `write_cache_{dtype}` are what a decoder does to
 queries, keys and values first; `rotary_any_{dtype}` and `rotary_any_by_position_{dtype}` take pairs
-beside each other, too, and turn a part of a head. A kernel is declared when its name is first used.
+beside each other, too, and turn a part of a head. `_bshd` in place of `_by_position` leaves heads
+where they are: [batch, length, heads, dim]. A kernel is declared when its name is first used.
 """
 
 from cuda_kernels.attention.names import (
     ANY_HEAD,
     ATTENTION,
+    BSHD,
+    BSHD_ANY_HEAD,
     BY_POSITION,
     CACHED,
     CACHED_ANY_HEAD,
@@ -42,12 +48,15 @@ __getattr__, __dir__ = lazily(
     from_modules(
         __name__,
         {
-            "choices": [*ATTENTION, *BY_POSITION, *CACHED, *ANY_HEAD, *CAPPED, *CACHED_ANY_HEAD],
+            "choices": [
+                *(*ATTENTION, *BY_POSITION, *BSHD, *CACHED),
+                *(*ANY_HEAD, *BSHD_ANY_HEAD, *CAPPED, *CACHED_ANY_HEAD),
+            ],
             "flat": FLAT,
             "mask_spans": SPANS,
             "simt": ["declare"],
-            "rotary": each_type("rotary", "rotary_apart", "rotary_by_position"),
-            "rotary_any": each_type("rotary_any", "rotary_any_by_position"),
+            "rotary": each_type("rotary", "rotary_apart", "rotary_by_position", "rotary_bshd"),
+            "rotary_any": each_type("rotary_any", "rotary_any_by_position", "rotary_any_bshd"),
             "write_cache": each_type("write_cache"),
         },
     ),

@@ -18,6 +18,7 @@
 // values of its head; all but the first hit the caches.
 
 #include "../include/attention_placement.cuh"
+#include "../include/head_sizes.cuh"
 #include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
 #include "../include/score_form.cuh"
@@ -39,18 +40,18 @@ __device__ __forceinline__ Floats<Size> floats(const float* from) {
   return *reinterpret_cast<const Floats<Size>*>(from);
 }
 
-// Rows `first` ... `first + Rows` of an operand [rows, columns] into a tile of Columns columns in shared memory, times
+// Rows `first` ... `first + Rows` of an operand [rows, columns], `stride` elements apart, into a tile of Columns columns in shared memory, times
 // `factor`, with zeros past the end. Rows there are Stride elements apart, 16 bytes more than the widest tile, so that
 // they begin in different banks. If IsExact, the operand has as many columns as the tile.
 template <int Rows, int Columns, int Stride, bool IsExact, class T>
 __device__ __forceinline__ void load_tile(
-    float* tile, const T* __restrict__ operand, int columns, int first, int rows, float factor, bool packs) {
+    float* tile, const T* __restrict__ operand, int columns, int stride, int first, int rows, float factor, bool packs) {
   constexpr int size = kPack<T>, units = Columns / size;
   static_assert(Rows * units % kAttentionThreads == 0, "every thread loads as many packs");
 #pragma unroll (IsExact && Columns == 128 ? 32 : 4)
   for (int step = 0; step < Rows * units; step += kAttentionThreads) {
     const int unit = step + threadIdx.x, row = unit / units, column = unit % units * size;
-    const T* from = operand + static_cast<long long>(first + row) * columns + column;
+    const T* from = operand + static_cast<long long>(first + row) * stride + column;
     float values[size];
     if (first + row >= rows || (!IsExact && column >= columns)) {
       for (int i = 0; i < size; ++i) values[i] = 0.0f;
@@ -68,7 +69,7 @@ __device__ __forceinline__ void load_tile(
   }
 }
 
-template <class T, class Head, int Keys, class... Form>
+template <class T, class Head, int Keys, int Layout = kByHeads, class... Form>
 __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
                                                                   const T* __restrict__ k,
                                                                   const T* __restrict__ v,
@@ -104,21 +105,22 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   const int lane = threadIdx.x % kLanes, row = threadIdx.x / kLanes;
   const QueryTile<kTileQueries> tile(queries, heads);
   const int first = tile.first, head = tile.head, batch = tile.sequence;
-  const long long query_head = static_cast<long long>(batch) * heads + head;
-  const long long key_head =
-      static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
+  const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes);
-  q += query_head * queries * head_sizes.dim();
-  out += query_head * queries * head_sizes.value_dim();
-  k += key_head * keys * head_sizes.dim();
-  v += key_head * keys * head_sizes.value_dim();
+  const Placement<kPlacesOperands<Layout>> of_q{heads, queries, head_sizes.dim()}, of_k{kv_heads, keys, head_sizes.dim()},
+      of_v{kv_heads, keys, head_sizes.value_dim()};
+  const Placement<kPlacesResults<Layout>> place{heads, queries, head_sizes.value_dim()};
+  q += of_q.of(batch, head, 0);
+  k += of_k.of(batch, key_head, 0);
+  v += of_v.of(batch, key_head, 0);
+  out += place.of(batch, head, 0);
   const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
   const Span span = of_head.span(first, kTileQueries);
   __shared__ TileMask of_tile;  // where it takes no registers
   if (threadIdx.x == 0) of_tile = of_head.of_tile(first, span);
 
   load_tile<kTileQueries, kColumns, stride, Head::kIsExact>(
-      query_tile, q, head_sizes.dim(), first, queries, scale, packs);
+      query_tile, q, head_sizes.dim(), of_q.step(), first, queries, scale, packs);
   float maxima[kRows], sums[kRows];
   Floats<width> result[kRows][pieces];
   for (int i = 0; i < kRows; ++i) {
@@ -132,7 +134,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
   for (int start = min(span.begin, end) / Keys * Keys; start < end; start += Keys) {
     __syncthreads();  // the tile's values were used
     load_tile<Keys, kColumns, stride, Head::kIsExact>(
-        key_tile, k, head_sizes.dim(), start, keys, 1.0f, packs);
+        key_tile, k, head_sizes.dim(), of_k.step(), start, keys, 1.0f, packs);
     __syncthreads();
 
     float scores[kRows][columns] = {};
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
 
     __syncthreads();  // the keys were used
     load_tile<Keys, kValueColumns, stride, Head::kIsExact>(
-        key_tile, v, head_sizes.value_dim(), start, keys, 1.0f, packs);
+        key_tile, v, head_sizes.value_dim(), of_v.step(), start, keys, 1.0f, packs);
     __syncthreads();
 
 #pragma unroll 1
@@ -208,7 +210,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
     if (query >= queries) continue;
     if constexpr (!ScoreForm<T, Form...>::kIsUsual) sum += of_scores.natural_sink(head, maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
-    T* const to = out + static_cast<long long>(query) * head_sizes.value_dim();
+    T* const to = out + static_cast<long long>(query) * place.step();
     for (int p = 0; p < pieces; ++p)
       for (int w = 0; w < width; ++w) {
         const int column = (p * kLanes + lane) * width + w;

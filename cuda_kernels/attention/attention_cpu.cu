@@ -11,6 +11,7 @@
 
 #include "../include/add_product.cuh"
 #include "../include/attention_placement.cuh"
+#include "../include/head_sizes.cuh"
 #include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
 #include "../include/score_form.cuh"
@@ -31,7 +32,7 @@ struct Tiles {
 
 // The first `lengths` keys of the cache are valid, or all of them. With a causal mask the queries are the last of
 // these, and without `lengths` the first.
-template <class T, class Head, bool ByPosition, class Form>
+template <class T, class Head, int Layout, class Form>
 __device__ __forceinline__ void attend(const Head& head_sizes,
                                        const T* __restrict__ q,
                                        const T* __restrict__ k,
@@ -61,14 +62,14 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   const int rows = min(kQueries, queries - first), last_row = min(row + kRows, rows);
   const int seen = lengths == nullptr ? keys : max(0, min(lengths[batch], keys));
   const int offset = lengths == nullptr ? 0 : seen - queries;
-  const long long query_head = static_cast<long long>(batch) * heads + head;
-  const long long key_head =
-      static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
-  q += (query_head * queries + first) * dim;
-  const Placement<Head, ByPosition> place{head_sizes, heads, queries};
+  const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
+  const Placement<kPlacesOperands<Layout>> of_q{heads, queries, dim}, of_k{kv_heads, keys, dim},
+      of_v{kv_heads, keys, value_dim};
+  const Placement<kPlacesResults<Layout>> place{heads, queries, value_dim};
+  q += of_q.of(batch, head, first);
+  k += of_k.of(batch, key_head, 0);
+  v += of_v.of(batch, key_head, 0);
   out += place.of(batch, head, first);
-  k += key_head * keys * dim;
-  v += key_head * keys * value_dim;
   const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
   const Span span = of_head.span(first, kQueries);
   const TileMask of_tile = of_head.of_tile(first, span);
@@ -76,7 +77,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
 #pragma unroll 1
   for (int i = row; i < last_row; ++i) {
 #pragma unroll
-    for (int d = lane; d < dim; d += kWidth) tiles.queries[i][d] = static_cast<float>(q[i * dim + d]) * scale;
+    for (int d = lane; d < dim; d += kWidth) tiles.queries[i][d] = static_cast<float>(q[static_cast<long long>(i) * of_q.step() + d]) * scale;
     tiles.sums[i][lane] = 0.0f;
     tiles.maxima[i] = -INFINITY;
   }
@@ -89,8 +90,8 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
 #pragma unroll 1
     for (int j = warp; j < kWidth; j += kWarps) {
       const bool is_there = start + j < seen;
-      const T* const key = k + static_cast<long long>(start + j) * dim;
-      const T* const value = v + static_cast<long long>(start + j) * value_dim;
+      const T* const key = k + static_cast<long long>(start + j) * of_k.step();
+      const T* const value = v + static_cast<long long>(start + j) * of_v.step();
 #pragma unroll
       for (int d = lane; d < dim; d += kWidth) tiles.keys[d][j] = is_there ? static_cast<float>(key[d]) : 0.0f;
 #pragma unroll
@@ -162,11 +163,11 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     if constexpr (!Form::kIsUsual) sum += form.natural_sink(head, tiles.maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
-    for (int d = lane; d < value_dim; d += kWidth) out[i * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
+    for (int d = lane; d < value_dim; d += kWidth) out[static_cast<long long>(i) * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);
   }
 }
 
-template <class T, class Head, bool ByPosition = false, class... Form>
+template <class T, class Head, int Layout = kByHeads, class... Form>
 __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
                                                                  const T* __restrict__ k,
                                                                  const T* __restrict__ v,
@@ -187,7 +188,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                                                                  int mask_batches,
                                                                  int mask_heads,
                                                                  Form... form) {
-  attend<T, Head, ByPosition>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
+  attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
                               mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr,
                               ScoreForm<T, Form...>{form...});
 }
@@ -206,7 +207,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         int keys,
                                                                         int dim,
                                                                         int value_dim) {
-  attend<T, Head, false>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
+  attend<T, Head, kByHeads>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
                          false, nullptr, 1, 1, lengths, ScoreForm<T>{});
 }
 

@@ -76,7 +76,7 @@ __device__ __forceinline__ void combine(
   }
 }
 
-template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition, class Form>
+template <class T, class Head, int Warps, int Stages, int Splits, int Layout, class Form>
 __device__ __forceinline__ void decode(const Head& head_sizes,
                                        const T* __restrict__ q,
                                        const T* __restrict__ k,
@@ -98,15 +98,16 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
   const int kv_head = blockIdx.y, batch = blockIdx.z;
   const int group = heads / kv_heads, rows = group * queries;
   const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes);
-  const long long first_row = (static_cast<long long>(batch) * heads + kv_head * group) * queries;
-  q += first_row * head_sizes.dim();
-  // The offset of an element of this block's rows, which are the queries of one head after another.
-  const Placement<Head, ByPosition> place{head_sizes, heads, queries};
+  // This block's rows are the queries of one head after another; by position there is one query.
+  const Placement<kPlacesOperands<Layout>> of_q{heads, queries, head_sizes.dim()}, of_k{kv_heads, cache, head_sizes.dim()},
+      of_v{kv_heads, cache, head_sizes.value_dim()};
+  const Placement<kPlacesResults<Layout>> place{heads, queries, head_sizes.value_dim()};
+  q += of_q.of(batch, kv_head * group, 0);
   out += place.of(batch, kv_head * group, 0);
   // Writes an element of a tile, whose rows may be longer than those of the result.
   auto store = [&](int element, float value) {
     const int row = element / kValueColumns, column = element % kValueColumns;
-    if constexpr (ByPosition) {
+    if constexpr (kPlacesResults<Layout>) {
       if (Head::kIsExact || column < head_sizes.value_dim())
         out[place.of(0, row / queries, row % queries) + column] = static_cast<T>(value);
     } else if constexpr (Head::kIsExact) {
@@ -120,16 +121,16 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     if constexpr (!Form::kIsUsual)
       weight += scoring.sink(kv_head * group + element / kValueColumns / queries, maximum);
   };
-  const long long head = static_cast<long long>(batch) * kv_heads + kv_head;
-  k += head * cache * head_sizes.dim();
-  v += head * cache * head_sizes.value_dim();
+  k += of_k.of(batch, kv_head, 0);
+  v += of_v.of(batch, kv_head, 0);
 
   const unsigned query_tile = shared_address(shared);
   char* const own = shared + kKeyTile + warp * Stages * kStage;
   const unsigned key_tile = shared_address(own), value_tile = key_tile + kKeyTile;
   constexpr int kCopying = Warps < 4 ? Warps : 4;  // warps
   if (warp < kCopying)
-    copy_tile<kRows, kColumns, 32 * kCopying, Head::kIsExact>(query_tile, q, head_sizes.dim(), 0, rows, threadIdx.x, packs);
+    copy_tile<kRows, kColumns, 32 * kCopying, Head::kIsExact>(
+        query_tile, q, head_sizes.dim(), head_sizes.dim(), 0, rows, threadIdx.x, packs);
   cp_async_commit();
 
   const int seen = min(scoring.seen(queries - 1), span.end);  // of causal ones, the last query sees the most
@@ -140,9 +141,9 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
   auto load = [&](int which, int stage) {
     if (which < last) {
       copy_tile<kRows, kColumns, 32, Head::kIsExact>(
-          key_tile + stage * kStage, k, head_sizes.dim(), which * kRows, seen, lane, packs);
+          key_tile + stage * kStage, k, head_sizes.dim(), of_k.step(), which * kRows, seen, lane, packs);
       copy_tile<kRows, kValueColumns, 32, Head::kIsExact>(
-          value_tile + stage * kStage, v, head_sizes.value_dim(), which * kRows, seen, lane, packs);
+          value_tile + stage * kStage, v, head_sizes.value_dim(), of_v.step(), which * kRows, seen, lane, packs);
     }
     cp_async_commit();
   };
@@ -262,7 +263,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
 }
 
 // The operands and the rules of `attention_sm80.cu`.
-template <class T, class Head, int Warps, int Stages, int Splits, bool ByPosition = false, class... Form>
+template <class T, class Head, int Warps, int Stages, int Splits, int Layout = kByHeads, class... Form>
 __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
     attention_decode(const T* __restrict__ q,
                      const T* __restrict__ k,
@@ -290,7 +291,7 @@ __global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
   const Span span = of_head.span_of_heads(masks);
   const TileMask of_tile = of_head.of_tile(0, span);
   const Scoring<T, ScoreForm<T, Form...>> scoring{{form...}, of_tile, causal, scale};
-  decode<T, Head, Warps, Stages, Splits, ByPosition>(
+  decode<T, Head, Warps, Stages, Splits, Layout>(
       Head(dim, value_dim), q, k, v, out, scoring, span, masks == 1 ? 0 : mask_rows, heads, kv_heads, queries, keys);
 }
 

@@ -32,7 +32,7 @@
 
 namespace cuda_kernels {
 
-template <class T, class Head, int Keys, int Warps, int Parts, int Resident, bool ByPosition = false, int Staged = 0, class... Form>
+template <class T, class Head, int Keys, int Warps, int Parts, int Resident, int Layout = kByHeads, int Staged = 0, class... Form>
 __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
                                                                 const T* __restrict__ k,
                                                                 const T* __restrict__ v,
@@ -66,19 +66,19 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
   const QueryTile<kQueries> tile(queries, heads);
   const int first = tile.first, head = tile.head, batch = tile.sequence;
-  const long long query_head = static_cast<long long>(batch) * heads + head;
-  const long long key_head =
-      static_cast<long long>(batch) * kv_heads + static_cast<long long>(head) * kv_heads / heads;
+  const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   bool packs = aligned(q, k, v), stores_packs = aligned(out);
   if constexpr (!Head::kIsExact) {
     packs &= are_packs<T>(head_sizes);
     stores_packs &= head_sizes.value_dim() % 2 == 0;
   }
-  q += query_head * queries * head_sizes.dim();
-  const Placement<Head, ByPosition> place{head_sizes, heads, queries};
+  const Placement<kPlacesOperands<Layout>> of_q{heads, queries, head_sizes.dim()}, of_k{kv_heads, keys, head_sizes.dim()},
+      of_v{kv_heads, keys, head_sizes.value_dim()};
+  const Placement<kPlacesResults<Layout>> place{heads, queries, head_sizes.value_dim()};
+  q += of_q.of(batch, head, 0);
+  k += of_k.of(batch, key_head, 0);
+  v += of_v.of(batch, key_head, 0);
   out += place.of(batch, head, 0);
-  k += key_head * keys * head_sizes.dim();
-  v += key_head * keys * head_sizes.value_dim();
   const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
   const Span span = of_head.span(first, kQueries);
   __shared__ TileMask of_warps[Warps];  // where it takes no registers
@@ -108,7 +108,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 
   const int end = causal ? min(span.end, first + kQueries) : span.end;
   const int begin = min(span.begin, end) / Keys * Keys;
-  copy_tile<kQueries, kColumns, kThreads, Head::kIsExact>(query_tile, q, head_sizes.dim(), first, queries, threadIdx.x, packs);
+  copy_tile<kQueries, kColumns, kThreads, Head::kIsExact>(
+      query_tile, q, head_sizes.dim(), of_q.step(), first, queries, threadIdx.x, packs);
   if constexpr (kHoldsQueries) {
     cp_async_commit();
     cp_async_wait<0>();
@@ -120,15 +121,15 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
         ldmatrix(held[p][d / 16], (query_rows ^ d % 64 * 2) + d / 64 * kQueries * 128 + p * 16 * 128);
   }
   copy_tile<Keys, kColumns, kThreads, Head::kIsExact>(
-      key_tile, k, head_sizes.dim(), begin, keys, threadIdx.x, packs);
+      key_tile, k, head_sizes.dim(), of_k.step(), begin, keys, threadIdx.x, packs);
   cp_async_commit();
 
 #pragma unroll 1
   for (int start = begin; start < end; start += Keys) {
     cp_async_wait<0>();
     __syncthreads();  // the keys have arrived, and the last values were used
-    copy_tile<Keys, kValueColumns, kThreads, Head::kIsExact>(value_tile, v, head_sizes.value_dim(), start, keys,
-                                                             threadIdx.x, packs);
+    copy_tile<Keys, kValueColumns, kThreads, Head::kIsExact>(
+        value_tile, v, head_sizes.value_dim(), of_v.step(), start, keys, threadIdx.x, packs);
     if constexpr (Staged > 0) {
       if (of_block.kind == TileMask::kNumbers)
         copy_numbers<kQueries, Keys, kThreads>(number_tile, static_cast<const T*>(of_block.values) + start, keys,
@@ -169,7 +170,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
     __syncthreads();  // the values have arrived, and the keys were used
     if (start + Keys < end)
       copy_tile<Keys, kColumns, kThreads, Head::kIsExact>(
-          key_tile, k, head_sizes.dim(), start + Keys, keys, threadIdx.x, packs);
+          key_tile, k, head_sizes.dim(), of_k.step(), start + Keys, keys, threadIdx.x, packs);
     cp_async_commit();
 
 #pragma unroll

@@ -113,42 +113,51 @@ struct NumberPipeline {
 };
 
 // TMA loads of tiles by one thread, with zeros in the columns that the operand does not have. Operands are numbered:
-// queries, keys, values.
+// queries, keys, values; of each, `heads` are beside each other.
+template <bool ByPosition>
 struct TmaLoads {
   const TensorMap* const* maps;
+  int heads, kv_heads;
 
   template <int Rows, int Columns, int BoxRows>
-  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int head) const {
+  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int sequence, int head) const {
+    const int matrix = sequence * (operand == 0 ? heads : kv_heads) + head;
     arrive_and_expect(full, kTileBytes<Rows, Columns>);
 #pragma unroll
     for (int d = 0; d < Columns; d += 64)
 #pragma unroll
-      for (int row = 0; row < Rows; row += BoxRows)
-        tma_load(tile + d * (Rows * 2) + row * 128, maps[operand], full, d, first + row, head);
+      for (int row = 0; row < Rows; row += BoxRows) {
+        char* const to = tile + d * (Rows * 2) + row * 128;
+        if constexpr (ByPosition) {
+          tma_load(to, maps[operand], full, d, first + row, head, sequence);
+        } else {
+          tma_load(to, maps[operand], full, d, first + row, matrix);
+        }
+      }
   }
 };
 
 // The same by all threads of the producer warpgroup, for operands at addresses, or with rows, that TMA does not take.
-template <class T, class Head>
+template <class T, class Head, bool ByPosition>
 struct ElementLoads {
   const T *q, *k, *v;
-  int queries, keys;
+  int queries, keys, heads, kv_heads;
   Head head_sizes;
 
   template <int Rows, int Columns, int BoxRows>
-  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int head) const {
+  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int sequence, int head) const {
     const int rows = operand == 0 ? queries : keys, columns = operand == 2 ? head_sizes.value_dim() : head_sizes.dim();
-    const T* const from =
-        (operand == 0 ? q : operand == 1 ? k : v) + (static_cast<long long>(head) * rows + first) * columns;
+    const Placement<ByPosition> place{operand == 0 ? heads : kv_heads, rows, columns};
+    const T* const from = (operand == 0 ? q : operand == 1 ? k : v) + place.of(sequence, head, first);
 #pragma unroll 1
     for (int i = threadIdx.x; i < Rows * Columns; i += 128) {
       const int row = i / Columns, unit = i % Columns / 8;
       T* const to = reinterpret_cast<T*>(tile + tile_offset<Rows>(row, unit));
       if constexpr (Head::kIsExact) {
-        to[i % 8] = first + row < rows ? from[i] : static_cast<T>(0.0f);
+        to[i % 8] = first + row < rows ? from[row * place.step() + i % Columns] : static_cast<T>(0.0f);
       } else {
         const int column = i % Columns;
-        to[i % 8] = first + row < rows && column < columns ? from[row * columns + column] : static_cast<T>(0.0f);
+        to[i % 8] = first + row < rows && column < columns ? from[row * place.step() + column] : static_cast<T>(0.0f);
       }
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -172,23 +181,25 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
     int begin, end;
     masks.range<Queries, Keys>(work, begin, end);
     if (begin >= end) continue;
-    const int head = work.sequence * heads + work.head;
-    const int kv_head = work.sequence * kv_heads + work.head * kv_heads / heads;
+    const int kv_head = work.head * kv_heads / heads;
     auto load_keys = [&](int start) {
       wait(pipeline.keys_empty + key_state.stage, key_state.phase ^ 1);
       loads.template load<Keys, Head::kColumns, Keys>(
-          pipeline.keys[key_state.stage], pipeline.keys_full + key_state.stage, 1, start, kv_head);
+          pipeline.keys[key_state.stage], pipeline.keys_full + key_state.stage, 1, start, work.sequence,
+          kv_head);
       key_state.advance();
     };
     wait(&pipeline.queries_empty, phase ^ 1);
     phase ^= 1;
-    loads.template load<Queries, Head::kColumns, 64>(pipeline.queries, &pipeline.queries_full, 0, work.first, head);
+    loads.template load<Queries, Head::kColumns, 64>(
+        pipeline.queries, &pipeline.queries_full, 0, work.first, work.sequence, work.head);
     load_keys(begin);
     for (int start = begin; start < end; start += Keys) {
       if (start + Keys < end) load_keys(start + Keys);
       wait(pipeline.values_empty + value_state.stage, value_state.phase ^ 1);
       loads.template load<Keys, Head::kValueColumns, Keys>(
-          pipeline.values[value_state.stage], pipeline.values_full + value_state.stage, 2, start, kv_head);
+          pipeline.values[value_state.stage], pipeline.values_full + value_state.stage, 2, start,
+          work.sequence, kv_head);
       value_state.advance();
     }
   }
@@ -245,7 +256,7 @@ __device__ __forceinline__ void number_producer(const TileScheduler<Queries>& sc
   }
 }
 
-template <class T, class Head, int Keys, int Consumers, int Stages, bool ByPosition = false, int NumberStages = 0, class... Form>
+template <class T, class Head, int Keys, int Consumers, int Stages, int Layout = kByHeads, int NumberStages = 0, class... Form>
 __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(const T* __restrict__ q,
                                                                             const T* __restrict__ k,
                                                                             const T* __restrict__ v,
@@ -318,10 +329,12 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       const int warp = threadIdx.x / 32;
       if (warp < 3) {
         const T* const operand = warp == 0 ? q : warp == 1 ? k : v;
-        const int rows = max(1, warp == 0 ? queries : keys), all_heads = (warp == 0 ? heads : kv_heads) * batches;
+        const int rows = max(1, warp == 0 ? queries : keys), own_heads = warp == 0 ? heads : kv_heads;
         const int columns = warp == 2 ? head_sizes.value_dim() : head_sizes.dim();
-        own_map =
-            make_tensor_map<T>(pipeline.staging + warp, {operand, columns, rows, all_heads, warp == 0 ? 64 : Keys});
+        constexpr bool alternate = kPlacesOperands<Layout>;
+        own_map = make_tensor_map<T>(
+            pipeline.staging + warp, {operand, columns, rows, alternate ? batches : own_heads * batches,
+                                      warp == 0 ? 64 : Keys, alternate ? own_heads : 0});
         if (threadIdx.x % 32 == 0) pipeline.maps[warp] = own_map;
       }
       if constexpr (NumberStages > 0) {
@@ -335,10 +348,10 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         for (int i = 0; i < 3; ++i) acquire_tensor_map(pipeline.maps[i]);
     }
     if (!uses_tma) {
-      const ElementLoads<T, Head> loads{q, k, v, queries, keys, head_sizes};
+      const ElementLoads<T, Head, kPlacesOperands<Layout>> loads{q, k, v, queries, keys, heads, kv_heads, head_sizes};
       producer(scheduler, pipeline, loads, masks, heads, kv_heads);
     } else if (threadIdx.x == 0) {
-      producer(scheduler, pipeline, TmaLoads{pipeline.maps}, masks, heads, kv_heads);
+      producer(scheduler, pipeline, TmaLoads<kPlacesOperands<Layout>>{pipeline.maps, heads, kv_heads}, masks, heads, kv_heads);
     } else if constexpr (NumberStages > 0) {
       if (stages_numbers && threadIdx.x >= 32 && (of_numbers.map == nullptr || threadIdx.x == 32)) {
         if (of_numbers.map != nullptr) {
@@ -471,7 +484,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         value_state.advance();
       }
       add_sinks(of_scores, softmax, factor, work.head, lane);
-      const Placement<Head, ByPosition> place{head_sizes, heads, queries};
+      const Placement<kPlacesResults<Layout>> place{heads, queries, head_sizes.value_dim()};
       T* const own = out + place.of(work.sequence, work.head, 0);
       store_result(head_sizes, own, result, softmax, query, queries, place.step(), lane, packs);
     }

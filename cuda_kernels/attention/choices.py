@@ -16,12 +16,13 @@ from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.names import (
     ANY_HEAD,
     ATTENTION,
+    BSHD,
+    BSHD_ANY_HEAD,
     BY_POSITION,
     CACHED,
     CACHED_ANY_HEAD,
     CAPPED,
     ON_TENSOR_CORES,
-    PREFIXES,
     kernel_name,
 )
 from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, Prefill, prefill
@@ -31,20 +32,20 @@ from custom_dispatch.kernel.expr import Condition
 
 
 @cache
-def choose(dtype: str, dim: int, mask: str = "keys", *, by_position: bool = False) -> cd.Choice:
+def choose(dtype: str, dim: int, mask: str = "keys", *, layout: str = "bhsd") -> cd.Choice:
     """The kernels for a type, a size of heads and a form of mask, few queries first.
 
     Which is taken was measured on an H200 for bf16 without a mask; the others take the same.
     """
     forms = (*SPLITS, *SPLITS_OF_TABLES)
-    decoding = [decode(dtype, dim, mask, each, by_position=by_position) for each in forms]
+    decoding = [decode(dtype, dim, mask, each, layout=layout) for each in forms]
     others = [
-        prefill(dtype, dim, mask, by_position=by_position, form=form)
+        prefill(dtype, dim, mask, layout=layout, form=form)
         for form in (Prefill(), *PREFILLS_OF_TABLES)
     ]
-    is_own = (dtype, mask, by_position) == ("bf16", "keys", False)
+    is_own = (dtype, mask, layout) == ("bf16", "keys", "bhsd")
     return cd.Choice(
-        kernel_name("", dtype, str(dim), mask, by_position),
+        kernel_name("", dtype, str(dim), mask, layout),
         [*decoding, *others],
         tuning=f"attention_{dim}.tuning.json" if is_own else choose("bf16", dim),
         rules=_rules(decoding),
@@ -62,20 +63,28 @@ def choose_cached(dtype: str, dim: int) -> cd.Choice:
     )
 
 
-def choose_any_head(dtype: str, mask: str, *, is_capped: bool = False) -> cd.Choice:
+def choose_any_head(
+    dtype: str, mask: str, *, layout: str = "bhsd", is_capped: bool = False
+) -> cd.Choice:
     """The kernels for heads of any sizes up to 256, for smaller ones first.
 
     Their rules are those of heads of 64 and 128.
     """
-    name = f"{PREFIXES[mask]}{'capped_' if is_capped else ''}attention_{dtype}"
+    name = kernel_name("capped_" if is_capped else "", dtype, "", mask, layout)
+
+    def one(head: UpTo) -> cd.Kernel:
+        return declare(dtype, head, mask, layout=layout, is_capped=is_capped)
+
     if dtype == "f32":
-        return cd.Choice(name, [declare(dtype, head, mask, is_capped=is_capped) for head in UP_TO])
+        return cd.Choice(name, [one(head) for head in UP_TO])
 
     def few(head: UpTo) -> list[cd.Kernel]:
-        return [decode(dtype, head, mask, form, is_capped=is_capped) for form in SPLITS]
+        return [
+            decode(dtype, head, mask, form, layout=layout, is_capped=is_capped) for form in SPLITS
+        ]
 
     def many(head: UpTo) -> cd.Kernel:
-        return prefill(dtype, head, mask, is_capped=is_capped)
+        return prefill(dtype, head, mask, layout=layout, is_capped=is_capped)
 
     decoding = {head: few(head) for head in UP_TO}
     return cd.Choice(
@@ -105,13 +114,18 @@ def _rules(kernels: Sequence[cd.Kernel]) -> dict[str, list[Condition]]:
     return {kernel.name: form.rule for kernel, form in pairs if form.rule}
 
 
-def _attention(dtype: str, dim: int, mask: str) -> cd.Kernel | cd.Choice:
-    return (choose if (dtype, dim) in ON_TENSOR_CORES else declare)(dtype, dim, mask)
+def _attention(dtype: str, dim: int, mask: str, layout: str = "bhsd") -> cd.Kernel | cd.Choice:
+    of = choose if (dtype, dim) in ON_TENSOR_CORES else declare
+    return of(dtype, dim, mask, layout=layout)
 
 
 _TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
     **{name: partial(_attention, *form) for name, form in ATTENTION.items()},
-    **{name: partial(choose, *form, by_position=True) for name, form in BY_POSITION.items()},
+    **{name: partial(choose, *form, layout="by_position") for name, form in BY_POSITION.items()},
+    **{name: partial(_attention, *form, "bshd") for name, form in BSHD.items()},
+    **{
+        name: partial(choose_any_head, *form, layout="bshd") for name, form in BSHD_ANY_HEAD.items()
+    },
     **{name: partial(choose_cached, *form) for name, form in CACHED.items()},
     **{name: partial(choose_any_head, *form) for name, form in ANY_HEAD.items()},
     **{name: partial(choose_any_head, *form, is_capped=True) for name, form in CAPPED.items()},

@@ -22,8 +22,7 @@ from cuda_kernels.attention.head_sizes import (
 )
 from cuda_kernels.attention.names import kernel_name
 from cuda_kernels.attention.signature import (
-    attend,
-    attend_by_position,
+    REFERENCES,
     attend_cache,
     batch,
     cached_on_cpu,
@@ -64,12 +63,12 @@ class SplitKV:
         name: str,
         dtype: str,
         head: Head,
-        by_position: bool = False,
+        layout: str = "bhsd",
         *,
         is_capped: bool = False,
     ) -> str:
         """The instance of a template."""
-        form = form_of(dtype, by_position, is_capped=is_capped)
+        form = form_of(dtype, layout, is_capped=is_capped)
         numbers = f"{self.warps}, {self.stages}, {self.cluster}{form}"
         return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {template_of(head)}, {numbers}>"
 
@@ -146,13 +145,13 @@ def _on_clusters(
     dtype: str,
     head: Head,
     form: Decode,
-    by_position: bool = False,
+    layout: str = "bhsd",
     *,
     is_capped: bool = False,
 ) -> dict[str, cd.Implementation]:
     split = form.split(head)
     found = cd.Implementation(
-        entry=split.entry(name, dtype, head, by_position, is_capped=is_capped),
+        entry=split.entry(name, dtype, head, layout, is_capped=is_capped),
         block=32 * split.warps,
         grid=(split.cluster, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(head),
@@ -172,27 +171,27 @@ def decode(
     mask: str,
     form: Decode,
     *,
-    by_position: bool = False,
+    layout: str = "bhsd",
     is_capped: bool = False,
 ) -> cd.Kernel:
-    """The kernel for few queries and many keys."""
+    """The kernel for few queries and many keys; by position for one query."""
     name = "attention_decode"
-    on_clusters = _on_clusters(name, dtype, head, form, by_position, is_capped=is_capped)
+    requires = [*_few_rows(head), *mask_requirements(mask)]
+    on_clusters = _on_clusters(name, dtype, head, form, layout, is_capped=is_capped)
     split = form.split_without(head)
     which = "capped_decode_" if is_capped else "decode_"
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, by_position, form.name(head)),
+        kernel_name(which, dtype, name_of(head), mask, layout, form.name(head)),
         source="attention_decode.cu",
-        entry=split.entry(name, dtype, head, by_position, is_capped=is_capped),
-        operands=operands(dtype, head, mask, by_position, is_capped=is_capped),
+        entry=split.entry(name, dtype, head, layout, is_capped=is_capped),
+        operands=operands(dtype, head, mask, layout, is_capped=is_capped),
         block=32 * split.warps,
         grid=(1, kv_heads, batch),
         dynamic_shared_memory=split.shared_bytes(head),
-        requires=[*_few_rows(head), *mask_requirements(mask)],
-        reference=attend_by_position if by_position else attend,
+        requires=[*requires, queries == 1] if layout == "bshd" else requires,
+        reference=REFERENCES[layout],
         flops=flops(head),
-        implementations=on_clusters
-        | {"cpu": on_cpu(dtype, head, by_position, is_capped=is_capped)},
+        implementations=on_clusters | {"cpu": on_cpu(dtype, head, layout, is_capped=is_capped)},
     )
 
 

@@ -11,6 +11,9 @@ HEADS = (32, 64, 128)
 """Sizes of a head."""
 PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
 """The prefix of a kernel's name for each form of mask."""
+LAYOUTS = ("bhsd", "by_position", "bshd")
+"""How operands and results lie: with the heads of a batch apart, [batch, heads, rows, dim]; results
+with those of a position beside each other; all with those, [batch, rows, heads, dim]."""
 ON_TENSOR_CORES = tuple(product(("f16", "bf16"), (64, 128)))
 """Element types, and sizes of a head."""
 
@@ -21,6 +24,14 @@ ATTENTION = {
 """By name: the element type, the size of a head, the form of the mask."""
 BY_POSITION = {
     f"attention_by_position_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES
+}
+BSHD = {
+    f"{PREFIXES[mask]}attention_bshd_{dtype}_{dim}": (dtype, dim, mask)
+    for mask, (dtype, dim) in product(PREFIXES, [*product(("f32",), HEADS), *ON_TENSOR_CORES])
+}
+BSHD_ANY_HEAD = {
+    f"{PREFIXES[mask]}attention_bshd_{dtype}": (dtype, mask)
+    for mask, dtype in product(PREFIXES, TYPES)
 }
 CACHED = {f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES}
 ANY_HEAD = {
@@ -57,9 +68,9 @@ def ends_and_scales(*sizes: int) -> tuple[tuple[str, Any], ...]:
 
 
 def kernel_name(
-    which: str, dtype: str, head: str, mask: str, by_position: bool, form: str = ""
+    which: str, dtype: str, head: str, mask: str, layout: str = "bhsd", form: str = ""
 ) -> str:
     """A name: `masked_decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`, without a form a choice's."""
-    placement = "by_position_" if by_position else ""
-    name = f"{PREFIXES[mask]}{which}attention_{placement}{dtype}_{head}"
-    return f"{name}_{form}" if form else name
+    placement = "" if layout == "bhsd" else f"{layout}_"
+    name = f"{PREFIXES[mask]}{which}attention_{placement}{dtype}"
+    return "_".join(filter(None, (name, head, form)))

@@ -23,8 +23,7 @@ from cuda_kernels.attention.head_sizes import (
 from cuda_kernels.attention.names import kernel_name
 from cuda_kernels.attention.signature import (
     ALL_HEADS,
-    attend,
-    attend_by_position,
+    REFERENCES,
     blocks,
     flops,
     form_of,
@@ -170,7 +169,7 @@ def prefill(
     head: Head,
     mask: str = "keys",
     *,
-    by_position: bool = False,
+    layout: str = "bhsd",
     form: Prefill = Prefill(),
     all_heads: Expr = ALL_HEADS,
     is_capped: bool = False,
@@ -179,7 +178,7 @@ def prefill(
 
     Parameters
     ----------
-    mask, by_position, is_capped
+    mask, layout, is_capped
         As of `signature.operands`.
     form
         Its tiles.
@@ -194,22 +193,22 @@ def prefill(
     sizes = template_of(head)
     numbers = f"{sizes}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
     hopper_numbers = f"{sizes}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
-    numbers += form_of(dtype, by_position, staged=staged, is_capped=is_capped)
-    hopper_numbers += form_of(dtype, by_position, staged=hopper_staged, is_capped=is_capped)
+    numbers += form_of(dtype, layout, staged=staged, is_capped=is_capped)
+    hopper_numbers += form_of(dtype, layout, staged=hopper_staged, is_capped=is_capped)
     which = "capped_prefill_" if is_capped else "prefill_"
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, by_position, form.name(head)),
+        kernel_name(which, dtype, name_of(head), mask, layout, form.name(head)),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
-        operands=operands(dtype, head, mask, by_position, is_capped=is_capped),
+        operands=operands(dtype, head, mask, layout, is_capped=is_capped),
         block=32 * tiles.warps,
         grid=blocks(tiles.queries, all_heads),
         dynamic_shared_memory=tiles.shared_bytes(head, staged),
         requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
-        reference=attend_by_position if by_position else attend,
+        reference=REFERENCES[layout],
         flops=flops(head),
         implementations={
-            "cpu": on_cpu(dtype, head, by_position, all_heads, is_capped=is_capped),
+            "cpu": on_cpu(dtype, head, layout, all_heads, is_capped=is_capped),
             "cuda:sm_90a": cd.Implementation(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",

@@ -4,7 +4,7 @@
 //   y = x * cos + (-b, a) * sin
 //
 // of x as it is, or of x [batch, length, heads, dim], position by position, as a projection
-// leaves it (`rotary_by_position`): y is [batch, heads, length, dim] in both cases, as attention takes it. There
+// leaves it: `rotary_by_position` gives y [batch, heads, length, dim] nevertheless, and `rotary_bshd` as x is. There
 // cos and sin are tables [tables, length, dim] of as many positions as x has, one table for each
 // sequence of the batch or one for all.
 //
@@ -18,7 +18,7 @@
 
 namespace cuda_kernels {
 
-template <class T, int Threads, int Heads, bool ByPosition>
+template <class T, int Threads, int Heads, bool FromPosition, bool ToPosition>
 __device__ __forceinline__ void turn(const T* __restrict__ x,
                                      const T* __restrict__ cos,
                                      const T* __restrict__ sin,
@@ -49,15 +49,15 @@ __device__ __forceinline__ void turn(const T* __restrict__ x,
   uint4 a[Heads], b[Heads];
   const int first = blockIdx.y * Heads;
   const long long head = static_cast<long long>(length) * dim;
-  const long long to = (static_cast<long long>(blockIdx.z) * heads + first) * head + position * dim + at;
-  const long long from =
-      ByPosition ? ((static_cast<long long>(blockIdx.z) * length + position) * heads + first) * dim + at : to;
-  const long long next = ByPosition ? dim : head;  // head of x
+  const long long by_heads = (static_cast<long long>(blockIdx.z) * heads + first) * head + position * dim + at;
+  const long long by_position = ((static_cast<long long>(blockIdx.z) * length + position) * heads + first) * dim + at;
+  const long long from = FromPosition ? by_position : by_heads, next_from = FromPosition ? dim : head;
+  const long long to = ToPosition ? by_position : by_heads, next_to = ToPosition ? dim : head;
 #pragma unroll
   for (int h = 0; h < Heads; ++h) {
     if (first + h >= heads) continue;
-    a[h] = load(x + from + h * next);
-    b[h] = load(x + from + h * next + half);
+    a[h] = load(x + from + h * next_from);
+    b[h] = load(x + from + h * next_from + half);
   }
   const long long angle = (static_cast<long long>(blockIdx.z % tables) * length + position) * dim + at;
   const uint4 cos_a = load(cos + angle), cos_b = load(cos + angle + half);
@@ -72,11 +72,11 @@ __device__ __forceinline__ void turn(const T* __restrict__ x,
     unpack<T>(cos_a, cosine);
     unpack<T>(sin_a, sine);
     for (int i = 0; i < size; ++i) turned[i] = left[i] * cosine[i] - right[i] * sine[i];
-    store(y + to + h * head, turned);
+    store(y + to + h * next_to, turned);
     unpack<T>(cos_b, cosine);
     unpack<T>(sin_b, sine);
     for (int i = 0; i < size; ++i) turned[i] = right[i] * cosine[i] + left[i] * sine[i];
-    store(y + to + h * head + half, turned);
+    store(y + to + h * next_to + half, turned);
   }
 }
 
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(Threads) rotary(const T* __restrict__ x,
                                                   int length,
                                                   int dim,
                                                   int tables) {
-  turn<T, Threads, Heads, false>(x, cos, sin, y, heads, length, dim, tables);
+  turn<T, Threads, Heads, false, false>(x, cos, sin, y, heads, length, dim, tables);
 }
 
 template <class T, int Threads, int Heads>
@@ -101,13 +101,26 @@ __global__ void __launch_bounds__(Threads) rotary_by_position(const T* __restric
                                                               int length,
                                                               int dim,
                                                               int tables) {
-  turn<T, Threads, Heads, true>(x, cos, sin, y, heads, length, dim, tables);
+  turn<T, Threads, Heads, true, false>(x, cos, sin, y, heads, length, dim, tables);
+}
+
+template <class T, int Threads, int Heads>
+__global__ void __launch_bounds__(Threads) rotary_bshd(const T* __restrict__ x,
+                                                       const T* __restrict__ cos,
+                                                       const T* __restrict__ sin,
+                                                       T* __restrict__ y,
+                                                       int heads,
+                                                       int length,
+                                                       int dim,
+                                                       int tables) {
+  turn<T, Threads, Heads, true, true>(x, cos, sin, y, heads, length, dim, tables);
 }
 
 // Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
-#define INSTANTIATE(T)                                                                                        \
-  template __global__ void rotary<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int);           \
-  template __global__ void rotary_by_position<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int)
+#define INSTANTIATE(T)                                                                                         \
+  template __global__ void rotary<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int);            \
+  template __global__ void rotary_by_position<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int); \
+  template __global__ void rotary_bshd<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int)
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);

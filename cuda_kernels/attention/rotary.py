@@ -36,7 +36,27 @@ def _turned_by_position(x: Array, cos: Array, sin: Array) -> Array:
     return _turned(x.swapaxes(1, 2), cos, sin)
 
 
+def _turned_bshd(x: Array, cos: Array, sin: Array) -> Array:
+    return _turned_by_position(x, cos, sin).swapaxes(1, 2)
+
+
+LAYOUTS = {"": (False, False), "_by_position": (True, False), "_bshd": (True, True)}
+"""By the ends of names: whether x, and whether y is [batch, length, heads, dim], as a projection
+leaves it, and not [batch, heads, length, dim]."""
+
+
 batch, heads, length, dim, tables = map(cd.dim, ("batch", "heads", "length", "dim", "tables"))
+
+
+def placed(layout: str) -> tuple[list[Expr | int], list[Expr | int]]:
+    """The shapes of x and y."""
+    from_position, to_position = LAYOUTS[layout]
+    by_heads: list[Expr | int] = [batch, heads, length, dim]
+    by_position: list[Expr | int] = [batch, length, heads, dim]
+    return (
+        by_position if from_position else by_heads,
+        by_position if to_position else by_heads,
+    )
 
 
 def declare(
@@ -44,7 +64,7 @@ def declare(
     threads: int = THREADS,
     heads_at_once: int = HEADS,
     *,
-    by_position: bool = False,
+    layout: str = "",
     size: int | None = None,
     apart: bool = False,
 ) -> cd.Kernel:
@@ -52,26 +72,27 @@ def declare(
 
     Parameters
     ----------
-    by_position
-        Whether x is [batch, length, heads, dim], as a projection leaves it.
+    layout
+        One of `LAYOUTS`.
     size
         Of the heads, for a kernel that takes no other: where half of it is a number in a model.
     apart
         Whether the tables are [tables, 1, length, dim], as models have them that broadcast them.
     """
     pack = 16 // ELEMENT_TYPES[dtype].bytes
-    name = "rotary_by_position" if by_position else "rotary"
+    name = f"rotary{layout}"
+    operand, result = placed(layout)
     table: list[Expr | int] = [tables, 1, length, dim] if apart else [tables, length, dim]
-    reference = _turned_by_tables_apart if apart else _turned
+    references = {"": _turned, "_by_position": _turned_by_position, "_bshd": _turned_bshd}
     return cd.Kernel(
         name + ("_apart" if apart else "") + f"_{dtype}" + (f"_{size}" if size else ""),
         source="rotary.cu",
         entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {heads_at_once}>",
         operands=[
-            cd.In("x", dtype, [batch, *((length, heads) if by_position else (heads, length)), dim]),
+            cd.In("x", dtype, operand),
             cd.In("cos", dtype, table),
             cd.In("sin", dtype, table),
-            cd.Out("y", dtype, [batch, heads, length, dim]),
+            cd.Out("y", dtype, result),
             cd.Scalar("heads", "i32", heads),
             cd.Scalar("length", "i32", length),
             cd.Scalar("dim", "i32", dim),
@@ -84,17 +105,17 @@ def declare(
             batch,
         ),
         requires=[dim == size if size else dim % 2 == 0, batch % tables == 0],
-        reference=_turned_by_position if by_position else reference,
+        reference=_turned_by_tables_apart if apart else references[layout],
     )
 
 
 __getattr__, __dir__ = lazily(
     globals(),
     {
-        **{f"rotary_{dtype}": partial(declare, dtype) for dtype in TYPES},
         **{f"rotary_apart_{dtype}": partial(declare, dtype, apart=True) for dtype in TYPES},
         **{
-            f"rotary_by_position_{dtype}": partial(declare, dtype, by_position=True)
+            f"rotary{layout}_{dtype}": partial(declare, dtype, layout=layout)
+            for layout in LAYOUTS
             for dtype in TYPES
         },
     },

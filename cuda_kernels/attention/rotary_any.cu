@@ -5,7 +5,7 @@
 //
 // and the others stay as they are. The elements of a pair are beside each other (GPT-J, Cohere, GLM) or `rotated / 2` apart
 // (GPT-NeoX, Llama); `pairs_in` and `pairs_out` say whether they are beside each other in x and in y. x is [batch, heads, length,
-// dim], or [batch, length, heads, dim] as a projection leaves it; y is [batch, heads, length, dim] in both cases. cos and sin
+// dim], or [batch, length, heads, dim] as a projection leaves it; y is [batch, heads, length, dim], or as x is. cos and sin
 // are tables [tables, length, rotated] of f32, of the elements of y.
 //
 // A thread takes one pack of 16 bytes of a's and one of b's, of `Heads` heads, for which it reads the tables once; or a
@@ -130,7 +130,8 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
                                        const float* __restrict__ cos,
                                        const float* __restrict__ sin,
                                        T* __restrict__ y,
-                                       bool by_position,
+                                       bool from_position,
+                                       bool to_position,
                                        bool pairs_in,
                                        bool pairs_out,
                                        int heads,
@@ -147,10 +148,10 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
 
   const int first = blockIdx.y * Heads;
   const long long head = static_cast<long long>(length) * dim;
-  const long long to = (static_cast<long long>(blockIdx.z) * heads + first) * head + position * dim;
-  const long long from =
-      by_position ? ((static_cast<long long>(blockIdx.z) * length + position) * heads + first) * dim : to;
-  const long long next = by_position ? dim : head;  // head of x
+  const long long by_heads = (static_cast<long long>(blockIdx.z) * heads + first) * head + position * dim;
+  const long long by_position = ((static_cast<long long>(blockIdx.z) * length + position) * heads + first) * dim;
+  const long long from = from_position ? by_position : by_heads, next_from = from_position ? dim : head;
+  const long long to = to_position ? by_position : by_heads, next_to = to_position ? dim : head;
   constexpr int piece = size / 2;
   By by = By::kElements;
   if (aligned(x, y, cos, sin)) {
@@ -163,8 +164,8 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
 #pragma unroll
     for (int h = 0; h < Heads; ++h) {
       if (first + h >= heads) continue;
-      const T* const source = x + from + h * next + at;
-      T* const target = y + to + h * head + at;
+      const T* const source = x + from + h * next_from + at;
+      T* const target = y + to + h * next_to + at;
       if (by == By::kPacks) {
         *reinterpret_cast<uint4*>(target) = load_bits(source);
       } else if (by == By::kHalves) {
@@ -187,17 +188,17 @@ __device__ __forceinline__ void rotate(const T* __restrict__ x,
   for (int h = 0; h < Heads; ++h) {
     if (first + h >= heads) continue;
     float a[size], b[size], turned_a[size], turned_b[size];
-    load_pairs(x + from + h * next, pairs_in, half, at, count, by, a, b);
+    load_pairs(x + from + h * next_from, pairs_in, half, at, count, by, a, b);
 #pragma unroll
     for (int i = 0; i < size; ++i) {
       turned_a[i] = a[i] * cos_a[i] - b[i] * sin_a[i];
       turned_b[i] = b[i] * cos_b[i] + a[i] * sin_b[i];
     }
-    store_pairs(y + to + h * head, pairs_out, half, at, count, by, turned_a, turned_b);
+    store_pairs(y + to + h * next_to, pairs_out, half, at, count, by, turned_a, turned_b);
   }
 }
 
-template <class T, int Threads, int Heads, bool ByPosition>
+template <class T, int Threads, int Heads, bool FromPosition, bool ToPosition>
 __global__ void __launch_bounds__(Threads) rotary_any(const T* __restrict__ x,
                                                       const float* __restrict__ cos,
                                                       const float* __restrict__ sin,
@@ -210,15 +211,17 @@ __global__ void __launch_bounds__(Threads) rotary_any(const T* __restrict__ x,
                                                       int rotated,
                                                       int tables) {
   rotate<T, Threads, Heads>(
-      x, cos, sin, y, ByPosition, pairs_in != 0, pairs_out != 0, heads, length, dim, rotated, tables);
+      x, cos, sin, y, FromPosition, ToPosition, pairs_in != 0, pairs_out != 0, heads, length, dim, rotated, tables);
 }
 
 // Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
-#define INSTANTIATE(T)                                                                            \
-  template __global__ void rotary_any<T, 128, 2, false>(                                          \
-      const T*, const float*, const float*, T*, int, int, int, int, int, int, int);               \
-  template __global__ void rotary_any<T, 128, 2, true>(                                           \
+#define INSTANTIATE_LAYOUT(T, FROM, TO)                                                           \
+  template __global__ void rotary_any<T, 128, 2, FROM, TO>(                                       \
       const T*, const float*, const float*, T*, int, int, int, int, int, int, int)
+#define INSTANTIATE(T)                                                                            \
+  INSTANTIATE_LAYOUT(T, false, false);                                                            \
+  INSTANTIATE_LAYOUT(T, true, false);                                                             \
+  INSTANTIATE_LAYOUT(T, true, true)
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);

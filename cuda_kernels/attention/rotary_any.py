@@ -8,7 +8,17 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.attention.rotary import HEADS, THREADS
+from cuda_kernels.attention.rotary import (
+    HEADS,
+    LAYOUTS,
+    THREADS,
+    batch,
+    dim,
+    heads,
+    length,
+    placed,
+    tables,
+)
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import TYPES, lazily
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
@@ -33,34 +43,39 @@ def _rotated(x: Array, cos: Array, sin: Array, pairs_in: int, pairs_out: int) ->
     return result
 
 
-def _rotated_by_position(x: Array, cos: Array, sin: Array, pairs_in: int, pairs_out: int) -> Array:
-    return _rotated(x.swapaxes(1, 2), cos, sin, pairs_in, pairs_out)
+def _rotated_by_position(x: Array, *given: Any) -> Array:
+    return _rotated(x.swapaxes(1, 2), *given)
 
 
-batch, heads, length, dim = map(cd.dim, ("batch", "heads", "length", "dim"))
-rotated, tables = cd.dim("rotated"), cd.dim("tables")
+def _rotated_bshd(x: Array, *given: Any) -> Array:
+    return _rotated_by_position(x, *given).swapaxes(1, 2)
 
 
-def declare(dtype: str, *, by_position: bool = False) -> cd.Kernel:
+rotated = cd.dim("rotated")
+
+
+def declare(dtype: str, *, layout: str = "") -> cd.Kernel:
     """The kernel for an element type; its tables are of f32.
 
     Parameters
     ----------
-    by_position
-        Whether x is [batch, length, heads, dim], as a projection leaves it.
+    layout
+        One of `rotary.LAYOUTS`.
     """
     pack = 16 // ELEMENT_TYPES[dtype].bytes
     packs = cd.ceildiv(rotated // 2, pack) + cd.ceildiv(dim - rotated, pack)
-    where = "true" if by_position else "false"
+    operand, result = placed(layout)
+    where = ", ".join("true" if each else "false" for each in LAYOUTS[layout])
+    references = {"": _rotated, "_by_position": _rotated_by_position, "_bshd": _rotated_bshd}
     return cd.Kernel(
-        f"rotary_any{'_by_position' if by_position else ''}_{dtype}",
+        f"rotary_any{layout}_{dtype}",
         source="rotary_any.cu",
         entry=f"cuda_kernels::rotary_any<{C_TYPES[dtype]}, {THREADS}, {HEADS}, {where}>",
         operands=[
-            cd.In("x", dtype, [batch, *((length, heads) if by_position else (heads, length)), dim]),
+            cd.In("x", dtype, operand),
             cd.In("cos", "f32", [tables, length, rotated]),
             cd.In("sin", "f32", [tables, length, rotated]),
-            cd.Out("y", dtype, [batch, heads, length, dim]),
+            cd.Out("y", dtype, result),
             cd.Scalar("pairs_in", "i32"),
             cd.Scalar("pairs_out", "i32"),
             cd.Scalar("heads", "i32", heads),
@@ -72,17 +87,15 @@ def declare(dtype: str, *, by_position: bool = False) -> cd.Kernel:
         block=THREADS,
         grid=(cd.ceildiv(length * packs, THREADS), cd.ceildiv(heads, HEADS), batch),
         requires=[rotated % 2 == 0, rotated <= dim, batch % tables == 0],
-        reference=_rotated_by_position if by_position else _rotated,
+        reference=references[layout],
     )
 
 
 __getattr__, __dir__ = lazily(
     globals(),
     {
-        **{f"rotary_any_{dtype}": partial(declare, dtype) for dtype in TYPES},
-        **{
-            f"rotary_any_by_position_{dtype}": partial(declare, dtype, by_position=True)
-            for dtype in TYPES
-        },
+        f"rotary_any{layout}_{dtype}": partial(declare, dtype, layout=layout)
+        for layout in LAYOUTS
+        for dtype in TYPES
     },
 )

@@ -9,6 +9,7 @@ import numpy
 import custom_dispatch as cd
 from cuda_kernels.attention.head_sizes import Head, columns_of, sizes_of, template_of
 from cuda_kernels.attention.mask_spans import mask_batches, mask_heads, mask_rows, size_of
+from cuda_kernels.attention.names import LAYOUTS
 from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.kernel.expr import Condition, Expr
 from custom_dispatch.kernel.operand import Operand
@@ -22,7 +23,7 @@ ALL_HEADS = heads * batch
 
 
 def operands(
-    dtype: str, head: Head, mask: str, by_position: bool = False, *, is_capped: bool = False
+    dtype: str, head: Head, mask: str, layout: str = "bhsd", *, is_capped: bool = False
 ) -> list[Operand]:
     """The C signature of all of them.
 
@@ -32,28 +33,29 @@ def operands(
         "keys", one row of numbers for all queries, or none; "queries", a row for each or one for
         all, and a mask for each sequence and head, or one; "bool", the same of bools, where True is
         seen. `mask_spans.py` says what spans are.
-    by_position
-        Whether the result is [batch, queries, heads, dim], as the next projection takes it.
+    layout
+        One of `names.LAYOUTS`: by position as projections leave operands and take the result.
     is_capped
         Whether there are a soft cap of scores, where 0 is none, and sinks, a number of each head.
     """
+
+    def placed(of_heads: Expr, rows: Expr, *, is_result: bool = False) -> list[Expr]:
+        is_by_position = layout == "bshd" or (is_result and layout == "by_position")
+        return [batch, *((rows, of_heads) if is_by_position else (of_heads, rows))]
+
     of_mask = (batch, 1, 1) if mask == "keys" else (mask_batches, mask_heads, mask_rows)
     dim, value_dim = sizes_of(head)
     return [
-        cd.In("q", dtype, [batch, heads, queries, dim]),
-        cd.In("k", dtype, [batch, kv_heads, keys, dim]),
-        cd.In("v", dtype, [batch, kv_heads, keys, value_dim]),
+        cd.In("q", dtype, [*placed(heads, queries), dim]),
+        cd.In("k", dtype, [*placed(kv_heads, keys), dim]),
+        cd.In("v", dtype, [*placed(kv_heads, keys), value_dim]),
         cd.In(
             "mask",
             "bool" if mask == "bool" else dtype,
             [*of_mask, keys],
             optional=mask == "keys",
         ),
-        cd.Out(
-            "out",
-            dtype,
-            [batch, *((queries, heads) if by_position else (heads, queries)), value_dim],
-        ),
+        cd.Out("out", dtype, [*placed(heads, queries, is_result=True), value_dim]),
         cd.Scalar("scale", "f32"),
         cd.Scalar("causal", "bool"),
         cd.Scalar("batch", "i32", batch),
@@ -87,26 +89,22 @@ def head_scalars(head: Head) -> list[Operand]:
     return [cd.Scalar("dim", "i32", dim), cd.Scalar("value_dim", "i32", value_dim)]
 
 
-def placed(by_position: bool) -> str:
-    """The template argument that says where results go, where it is not the default."""
-    return ", true" if by_position else ""
+def form_of(dtype: str, layout: str, *, staged: int | None = None, is_capped: bool = False) -> str:
+    """The last template arguments: the layout, stages of the mask's numbers, operands of scores.
 
-
-def form_of(
-    dtype: str, by_position: bool, *, staged: int | None = None, is_capped: bool = False
-) -> str:
-    """The last template arguments: `placed`, stages of the mask's numbers, operands of scores.
+    Those that are the defaults are left out.
 
     Parameters
     ----------
     staged
         None where a kernel has no such argument.
     """
+    number = LAYOUTS.index(layout)
     if not staged and not is_capped:
-        return placed(by_position)
+        return f", {number}" if number else ""
     stages = "" if staged is None else f", {staged}"
     given = f", float, const {C_TYPES[dtype]}*" if is_capped else ""
-    return f", {'true' if by_position else 'false'}{stages}{given}"
+    return f", {number}{stages}{given}"
 
 
 def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
@@ -117,13 +115,13 @@ def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
 def on_cpu(
     dtype: str,
     head: Head,
-    by_position: bool = False,
+    layout: str = "bhsd",
     all_heads: Expr = ALL_HEADS,
     *,
     is_capped: bool = False,
 ) -> cd.Implementation:
     """What CPUs run for all of these kernels: `attention_cpu.cu`."""
-    numbers = f"{template_of(head)}{form_of(dtype, by_position, is_capped=is_capped)}"
+    numbers = f"{template_of(head)}{form_of(dtype, layout, is_capped=is_capped)}"
     return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {numbers}>", head, all_heads)
 
 
@@ -196,6 +194,15 @@ def attend(
 def attend_by_position(*given: Any) -> Array:
     """`attend`, with the result as [batch, queries, heads, dim]."""
     return attend(*given).swapaxes(1, 2)
+
+
+def attend_bshd(q: Array, k: Array, v: Array, *given: Any) -> Array:
+    """The same, with all operands so."""
+    return attend_by_position(*(each.swapaxes(1, 2) for each in (q, k, v)), *given)
+
+
+REFERENCES = dict(zip(LAYOUTS, (attend, attend_by_position, attend_bshd), strict=True))
+"""By layout."""
 
 
 def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:

@@ -11,12 +11,13 @@ from cuda_kernels.attention.head_sizes import (
     requirements,
     template_of,
 )
-from cuda_kernels.attention.names import PREFIXES
+from cuda_kernels.attention.names import kernel_name
 from cuda_kernels.attention.signature import (
     ALL_HEADS,
-    attend,
+    REFERENCES,
     blocks,
     flops,
+    form_of,
     heads,
     kv_heads,
     mask_requirements,
@@ -45,6 +46,7 @@ def declare(
     head: Head,
     mask: str = "keys",
     *,
+    layout: str = "bhsd",
     tile_keys: int | None = None,
     all_heads: Expr = ALL_HEADS,
     is_capped: bool = False,
@@ -55,7 +57,7 @@ def declare(
     ----------
     head
         32, 64 or 128, or the largest sizes.
-    mask
+    mask, layout
         As of `signature.operands`. All masks are one entry of one object.
     all_heads
         Heads of all sequences; each has blocks of its own.
@@ -65,18 +67,18 @@ def declare(
     columns, _ = columns_of(head)
     if tile_keys is None:
         tile_keys = (TILE_KEYS_UP_TO if isinstance(head, UpTo) else TILE_KEYS)[columns]
-    which, of_scores = ("capped_", f", float, const {C_TYPES[dtype]}*") if is_capped else ("", "")
-    given = f"{template_of(head)}, {tile_keys}{of_scores}"
+    form = form_of(dtype, layout, is_capped=is_capped)
+    which = "capped_" if is_capped else ""
     return cd.Kernel(
-        f"{PREFIXES[mask]}{which}attention_{dtype}_{name_of(head)}",
+        kernel_name(which, dtype, name_of(head), mask, layout),
         source="attention.cu",
-        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {given}>",
-        operands=operands(dtype, head, mask, is_capped=is_capped),
+        entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {template_of(head)}, {tile_keys}{form}>",
+        operands=operands(dtype, head, mask, layout, is_capped=is_capped),
         block=THREADS,
         grid=blocks(TILE_QUERIES, all_heads),
         dynamic_shared_memory=shared_bytes(columns, tile_keys),
         requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
-        reference=attend,
+        reference=REFERENCES[layout],
         flops=flops(head),
-        implementations={"cpu": on_cpu(dtype, head, all_heads=all_heads, is_capped=is_capped)},
+        implementations={"cpu": on_cpu(dtype, head, layout, all_heads, is_capped=is_capped)},
     )

@@ -1,8 +1,6 @@
-// Which queries an attention block computes, and where it writes their result. To be included by kernels:
+// Which queries an attention block computes, and where operands and results lie. To be included by kernels:
 // #include "../include/attention_placement.cuh".
 #pragma once
-
-#include "head_sizes.cuh"
 
 namespace cuda_kernels {
 
@@ -23,23 +21,27 @@ struct QueryTile {
   }
 };
 
-// The offset of a query and head in the result, in elements. The result is [batch, heads, queries, value_dim], or [batch,
-// queries, heads, value_dim], where all heads of a position are adjacent.
-template <class Head, bool ByPosition>
+// The template argument of kernels that says how their operands and results lie.
+constexpr int kByHeads = 0, kResultByPosition = 1, kByPosition = 2;
+template <int Layout>
+constexpr bool kPlacesOperands = Layout == kByPosition;
+template <int Layout>
+constexpr bool kPlacesResults = Layout != kByHeads;
+
+// Where the rows of heads are, in elements: in [batch, heads, rows, columns], or, by position, in [batch, rows, heads,
+// columns], where all heads of a position are adjacent, as a projection leaves them.
+template <bool ByPosition>
 struct Placement {
-  Head head_sizes;
-  int heads, queries;
+  int heads, rows, columns;
 
-  __device__ __forceinline__ long long of(int sequence, int head, int query) const {
-    const long long row = ByPosition ? (static_cast<long long>(sequence) * queries + query) * heads + head
-                                     : (static_cast<long long>(sequence) * heads + head) * queries + query;
-    return row * head_sizes.value_dim();
+  __device__ __forceinline__ long long of(int sequence, int head, int row) const {
+    const long long number = ByPosition ? (static_cast<long long>(sequence) * rows + row) * heads + head
+                                        : (static_cast<long long>(sequence) * heads + head) * rows + row;
+    return number * columns;
   }
 
-  // The step from one query of a head to the next.
-  __device__ __forceinline__ long long step() const {
-    return ByPosition ? static_cast<long long>(heads) * head_sizes.value_dim() : head_sizes.value_dim();
-  }
+  // The step from one row of a head to the next.
+  __device__ __forceinline__ int step() const { return ByPosition ? heads * columns : columns; }
 };
 
 }  // namespace cuda_kernels

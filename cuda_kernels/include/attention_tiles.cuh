@@ -27,20 +27,20 @@ constexpr int kNextPower = 2 * kNextPower<(Number + 1) / 2>;
 template <>
 constexpr int kNextPower<1> = 1;
 
-// Issues the copies of rows `first` ... `first + Rows` of an operand [rows, columns] to a tile of Columns columns, with
-// zeros past the end. Each of `Threads` threads, of which this is number `thread`, copies a column of 16-byte chunks; those
+// Issues the copies of rows `first` ... `first + Rows` of an operand [rows, columns], whose rows are `stride` elements
+// apart, to a tile of Columns columns, with zeros past the end. Each of `Threads` threads, of which this is number `thread`, copies a column of 16-byte chunks; those
 // for which there is none copy nothing. If the operand is not aligned, the elements are copied one by one, before the
 // function returns. If `IsExact`, the operand has as many columns as the tile.
 template <int Rows, int Columns, int Threads, bool IsExact, class T>
 __device__ __forceinline__ void copy_tile(
-    unsigned tile, const T* __restrict__ operand, int columns, int first, int rows, int thread, bool packs) {
+    unsigned tile, const T* __restrict__ operand, int columns, int stride, int first, int rows, int thread, bool packs) {
   constexpr int units = kNextPower<Columns / 8>, step = Threads / units;
   static_assert(step > 0 && Rows % step == 0 && (step & (step - 1)) == 0, "as many rows for every thread");
   static_assert(!IsExact || units == Columns / 8, "as many chunks as threads that copy a row");
   const int unit = thread % units, row = thread / units;
   if (units != Columns / 8 && unit >= Columns / 8) return;
   const unsigned to = tile + tile_offset<Rows>(row, unit);
-  const T* from = operand + static_cast<long long>(first + row) * columns + unit * 8;
+  const T* from = operand + static_cast<long long>(first + row) * stride + unit * 8;
   const int elements_left = columns - unit * 8;  // of a row, from this thread's first one
   const bool is_there = IsExact || elements_left > 0;
   const int left = rows - first - row;  // rows left, from this thread's first one
@@ -52,7 +52,7 @@ __device__ __forceinline__ void copy_tile(
       if (i < left)
         for (int e = 0; e < 8; ++e)
           if (IsExact || e < elements_left)
-            elements[e] = reinterpret_cast<const unsigned short*>(from)[i * columns + e];
+            elements[e] = reinterpret_cast<const unsigned short*>(from)[i * stride + e];
       unsigned words[4];
       for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
       asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at(i)), "r"(words[0]),
@@ -62,11 +62,11 @@ __device__ __forceinline__ void copy_tile(
   } else if (first + Rows <= rows) {
 #pragma unroll
     for (int i = 0; i < Rows; i += step)
-      cp_async(at(i), is_there ? from + i * columns : operand, is_there ? 16 : 0);
+      cp_async(at(i), is_there ? from + i * stride : operand, is_there ? 16 : 0);
   } else {
 #pragma unroll
     for (int i = 0; i < Rows; i += step)
-      cp_async(at(i), is_there && i < left ? from + i * columns : operand, is_there && i < left ? 16 : 0);
+      cp_async(at(i), is_there && i < left ? from + i * stride : operand, is_there && i < left ? 16 : 0);
   }
 }
 

@@ -73,6 +73,7 @@ struct TiledMatrix {
   const void* address;
   int columns, rows, batch;
   int box_rows;
+  int heads = 0;  // or the matrices of so many heads of a batch, whose rows alternate: [batch, rows, heads, columns]
 };
 
 // The element type, as maps encode it.
@@ -92,24 +93,38 @@ __device__ __forceinline__ void write_tensor_map(TensorMap* place, TensorMap* st
   const unsigned at = shared_address(staging);
   if (lane == 0) {
     const unsigned long long row_bytes = static_cast<unsigned long long>(matrix.columns) * sizeof(T);
-    const unsigned long long matrix_bytes = row_bytes * matrix.rows;
+    const unsigned long long step = matrix.heads == 0 ? row_bytes : row_bytes * matrix.heads;  // from row to row
+    const unsigned long long matrix_bytes = step * matrix.rows;
 #define CUDA_KERNELS_REPLACE(FIELD, TYPE, CONSTRAINT, ORDINAL, VALUE)                                      \
   asm volatile("tensormap.replace.tile." FIELD ".shared::cta.b1024." TYPE " [%0]" ORDINAL ", %1;" ::"r"(at), \
                CONSTRAINT(VALUE)                                                                           \
                : "memory")
     CUDA_KERNELS_REPLACE("global_address", "b64", "l", "", matrix.address);
-    CUDA_KERNELS_REPLACE("rank", "b32", "n", "", 2);  // minus one
     CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 0", static_cast<int>(128 / sizeof(T)));
-    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 1", matrix.box_rows);
-    CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 2", 1);
     CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 0", matrix.columns);
-    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 1", matrix.rows);
-    CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 2", matrix.batch);
     CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 0", row_bytes);
-    CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 1", matrix_bytes);
     CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 0", 1);
     CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 1", 1);
     CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 2", 1);
+    if (matrix.heads == 0) {
+      CUDA_KERNELS_REPLACE("rank", "b32", "n", "", 2);  // minus one
+      CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 1", matrix.box_rows);
+      CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 2", 1);
+      CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 1", matrix.rows);
+      CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 2", matrix.batch);
+      CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 1", matrix_bytes);
+    } else {
+      CUDA_KERNELS_REPLACE("rank", "b32", "n", "", 3);
+      CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 1", 1);
+      CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 2", matrix.box_rows);
+      CUDA_KERNELS_REPLACE("box_dim", "b32", "r", ", 3", 1);
+      CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 1", matrix.heads);
+      CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 2", matrix.rows);
+      CUDA_KERNELS_REPLACE("global_dim", "b32", "r", ", 3", matrix.batch);
+      CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 1", step);
+      CUDA_KERNELS_REPLACE("global_stride", "b64", "l", ", 2", matrix_bytes);
+      CUDA_KERNELS_REPLACE("element_stride", "b32", "r", ", 3", 1);
+    }
     CUDA_KERNELS_REPLACE("elemtype", "b32", "n", "", kElementType<T>);
     CUDA_KERNELS_REPLACE("interleave_layout", "b32", "n", "", 0);
     CUDA_KERNELS_REPLACE("swizzle_mode", "b32", "n", "", 3);  // 128 bytes
@@ -150,7 +165,7 @@ __device__ __forceinline__ const TensorMap* make_tensor_map(TensorMap* staging, 
   const unsigned long long address = reinterpret_cast<unsigned long long>(matrix.address);
   const unsigned columns = matrix.columns, rows = matrix.rows, batch = matrix.batch, box_rows = matrix.box_rows;
   const uint4 own = {static_cast<unsigned>(address) + 1, static_cast<unsigned>(address >> 32) + 1, columns, rows};
-  constexpr unsigned type = kElementType<T>;
+  const unsigned type = kElementType<T> + 16u * matrix.heads;
 
   const unsigned mixed = own.x / 16 * 0x9e3779b1 ^ own.y * 0x85ebca6b ^ columns * 0xc2b2ae35 ^ rows * 0x27d4eb2f;
   const unsigned set = ((mixed ^ mixed >> 15) * 0x9e3779b1 >> 16) % (kKnownMaps / kMapsOfSet) * kMapsOfSet;
@@ -193,6 +208,16 @@ __device__ __forceinline__ void tma_load(
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
       "[%2];" ::"r"(shared_address(to)),
       "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row), "r"(batch)
+      : "memory");
+}
+
+// The same where the rows of heads alternate.
+__device__ __forceinline__ void tma_load(
+    void* to, const TensorMap* map, Barrier* barrier, int column, int row, int head, int batch) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(head), "r"(row), "r"(batch)
       : "memory");
 }
 

@@ -31,7 +31,9 @@ from cuda_kernels.patterns.rewriting.norms import (
 from cuda_kernels.patterns.rewriting.rotary import rule_for
 from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
 from cuda_kernels.patterns.rewriting.softmax import write_baddbmm, write_softmax
+from cuda_kernels.patterns.rewriting.weights import write_linear
 from cuda_kernels.patterns.torch_attention import (
+    attentions_bshd,
     attentions_by_position,
     attentions_of_every_form,
     cached_attentions,
@@ -166,6 +168,10 @@ def _rotary_by_position(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return _rotary(x.transpose(1, 2), cos, sin)
 
 
+def _rotary_bshd(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    return _rotary_by_position(x, cos, sin).transpose(1, 2)
+
+
 def _linear(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     return functional.linear(a, b, bias)
 
@@ -250,10 +256,18 @@ def _rotary_any_by_position(
     return ROTARY_BY_POSITION(x, cos, sin, pairs_in, pairs_out)
 
 
+def _rotary_any_bshd(x: Tensor, cos: Tensor, sin: Tensor, pairs_in: int, pairs_out: int) -> Tensor:
+    return _rotary_any_by_position(x, cos, sin, pairs_in, pairs_out).transpose(1, 2)
+
+
 def _rotaries() -> Patterns:
     return tuple(
         pattern
-        for name, computes in (("rotary", _rotary), ("rotary_by_position", _rotary_by_position))
+        for name, computes in (  # that of the most transpositions first
+            ("rotary_bshd", _rotary_bshd),
+            ("rotary_by_position", _rotary_by_position),
+            ("rotary", _rotary),
+        )
         for tables in (6, 1)
         for pattern in _each(attentions, name, computes, sizes={"batch": 6, "tables": tables})
     )
@@ -269,8 +283,9 @@ def _rotaries_in_other_spellings() -> Patterns:
             required=False,
         )
         for name, computes in (
-            ("rotary_any", _rotary_any),
+            ("rotary_any_bshd", _rotary_any_bshd),
             ("rotary_any_by_position", _rotary_any_by_position),
+            ("rotary_any", _rotary_any),
         )
         for dtype in _TYPES
     )
@@ -305,7 +320,7 @@ _EVERYTHING = (
     "group_norm",
 )
 """In this order: the sum that a norm is of goes with the norm, unless it ends a rotary embedding;
-products take what is left."""
+attention reads what rotary embeddings leave; products take what is left."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
     "rms_norm": lambda: _each(
         norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama, rewrites=write_rms_norms
@@ -343,6 +358,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *attentions_by_position(),
         *_named("cached_attention"),
         *attentions_of_every_form(),
+        *attentions_bshd(),
     ),
     "linear": lambda: (  # those first that stand for more
         *_each(gemms, "linear_relu", _linear_relu),
@@ -350,7 +366,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "linear_gelu_erf", _linear_gelu_erf),
         *_each(gemms, "linear_gelu_tanh", _linear_gelu_tanh),
         *_each(gemms, "linear", _linear_and_sum),
-        *_each(gemms, "linear", _linear, rewrites=write_einsum),
+        *_each(gemms, "linear", _linear, rewrites=write_linear),
     ),
     "matmul": lambda: (
         *_each(gemms, "matmul_relu", _matmul_relu),

@@ -15,6 +15,8 @@ from cuda_kernels import attention as attentions
 from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.patterns.rewriting.attention import write_attention
 from cuda_kernels.patterns.rewriting.attention_operator import CAPPED_ATTENTION
+from cuda_kernels.patterns.rewriting.layout import write_layout
+from cuda_kernels.patterns.rewriting.layout_operator import ATTENTION_BSHD
 
 if TYPE_CHECKING:
     Patterns = tuple[cd.torch.Pattern, ...]
@@ -139,6 +141,42 @@ def _by_position(computes: Callable[..., Tensor]) -> list[Callable[..., Tensor]]
 
     has_scale = "scale" in inspect.signature(computes).parameters
     return [scaled, scaled_and_reshaped] if has_scale else [plain, reshaped]
+
+
+def _bshd(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> Tensor:
+    return ATTENTION_BSHD(q, k, v, None, scale, causal)
+
+
+def _masked_bshd(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return ATTENTION_BSHD(q, k, v, mask, scale, False)
+
+
+def attentions_bshd() -> Patterns:
+    """With the heads of a position side by side in operands and results."""
+    found = []
+    for dtype in _TYPES:
+        for end, _ in ends_and_scales(*_HEADS[dtype != "f32" :]):
+            for prefix, computes, kind in (
+                ("", _bshd, None),
+                ("masked_", _masked_bshd, dtype),
+                ("bool_masked_", _masked_bshd, "bool"),
+            ):
+                made, sizes = {}, _GROUPED
+                if kind is not None:
+                    made["spans"] = getattr(attentions, f"mask_spans_{kind}")
+                    sizes = {**sizes, **_OF_MASK, "mask_heads": sizes["heads"]}
+                found.append(
+                    cd.torch.Pattern(
+                        getattr(attentions, f"{prefix}attention_bshd_{dtype}{end}"),
+                        computes,
+                        fixed={} if kind is None else {"causal": False},
+                        sizes=sizes,
+                        rewrites=write_layout,
+                        made=made,
+                        required=False,
+                    )
+                )
+    return tuple(found)
 
 
 def attentions_by_position() -> Patterns:

@@ -189,7 +189,7 @@ def test_open_sizes_stay_open() -> None:
     found = replaced_in_torch(
         Calls(causal), given, patterns("_f32_32"), {"given": ({0: batch, 1: count},)}
     )
-    assert [item.kernel for item in found] == ["bool_masked_attention_f32_32"]
+    assert [item.kernel for item in found] == ["bool_masked_attention_bshd_f32_32"]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

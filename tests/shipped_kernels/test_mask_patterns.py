@@ -105,3 +105,19 @@ def test_only_operands_that_may_be_absent_are_made() -> None:
             PATTERNS[0].computes,
             made={"mask": kernels.mask_spans_bool},
         )
+
+
+def test_a_mask_that_a_model_changes_is_no_constant() -> None:
+    class Changing(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", torch.ones(1, 1, 8, 8, dtype=torch.bool).tril())
+
+        def forward(self, q: torch.Tensor) -> torch.Tensor:
+            found = torch.nn.functional.scaled_dot_product_attention(q, q, q, self.seen)
+            self.seen.fill_(True)
+            return found
+
+    patterns = [each for each in attention if each.item.name.endswith("attention_f32_32")]
+    (found,) = replaced_in_torch(Changing(), (torch.randn(1, 2, 8, 32),), patterns)
+    assert found.kernel == "bool_masked_attention_f32_32"

@@ -53,8 +53,9 @@ def bool_masked(request: pytest.FixtureRequest) -> Shipped:
 
 @pytest.fixture(scope="module", params=FORMS_BUT_ONE)
 def by_position(request: pytest.FixtureRequest) -> Shipped:
-    many = prefill("f16", 64, by_position=True, form=SMALL)
-    return compiled(request.param, many, decode("f16", 64, by_position=True))
+    layouts = ("by_position", "bshd")
+    many = [prefill("f16", 64, layout=layout, form=SMALL) for layout in layouts]
+    return compiled(request.param, *many, *(decode("f16", 64, layout=each) for each in layouts))
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -62,9 +63,8 @@ def cached(request: pytest.FixtureRequest) -> Shipped:
     return compiled(request.param, decoding.decode_cache("bf16", 64, decoding.Decode(1)))
 
 
-def decode(dtype: str, dim: int, *, by_position: bool = False) -> cd.Kernel:
-    clusters = decoding.Decode(1)
-    return decoding.decode(dtype, dim, "keys", clusters, by_position=by_position)
+def decode(dtype: str, dim: int, *, layout: str = "bhsd") -> cd.Kernel:
+    return decoding.decode(dtype, dim, "keys", decoding.Decode(1), layout=layout)
 
 
 def operands(random: Random, kind: str, dim: int, size: tuple[int, ...]) -> list[Any]:
@@ -107,6 +107,15 @@ def test_results_by_position(by_position: Shipped, random: Random) -> None:
             q, k, v = operands(random, "f16", 64, size)
             none = np.zeros((size[0], 1, 1, 0), np.float16)
             check(by_position, f"{which}_{name}", q, k, v, none, 0.125, 1)
+
+
+def test_operands_by_position(by_position: Shipped, random: Random) -> None:
+    for which, sizes in (("prefill", SIZES), ("decode", [size for size in FEW if size[3] == 1])):
+        for size in sizes:
+            given = operands(random, "f16", 64, size)
+            q, k, v = (np.ascontiguousarray(each.swapaxes(1, 2)) for each in given)
+            none = np.zeros((size[0], 1, 1, 0), np.float16)
+            check(by_position, f"{which}_attention_bshd_f16_64", q, k, v, none, 0.125, 1)
 
 
 @pytest.mark.parametrize("causal", [0, 1])

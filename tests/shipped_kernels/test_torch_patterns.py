@@ -132,12 +132,12 @@ def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: in
     linear = f"linear_{name}"
     assert kernels(model, arguments, (length,) * 3 if dynamic else None) == [
         f"add_rms_norm_{name}",
-        f"attention_{name}_32",
+        "attention_bshd_f32_32" if name == "f32" else f"attention_bshd_{name}",
         *[linear] * (5 if is_few else 7),
         *([f"linear_swiglu_{name}"] if is_few else []),
         f"rms_norm_{name}",
-        f"rotary_by_position_{name}",
-        f"rotary_by_position_{name}",
+        f"rotary_bshd_{name}",
+        f"rotary_bshd_{name}",
         *([] if is_few else [f"swiglu_{name}"]),
     ]
 
@@ -151,7 +151,7 @@ def test_an_encoder_is_made_of_them(dynamic: bool) -> None:
         "gelu_tanh_f32",
         "layer_norm_f32",
         "layer_norm_f32",
-        "masked_attention_f32_32",
+        "masked_attention_bshd_f32_32",
         "softmax_f32",
     ]
 

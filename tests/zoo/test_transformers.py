@@ -1,7 +1,8 @@
 """Whole models of transformers, called as their documentation does: the places that kernels take.
 
 Two layers with heads of real sizes. The counts are those of the architectures, by hand: attentions,
-norms, rotary embeddings, products and convolutions. What no kernel takes is listed beside them.
+norms, rotary embeddings, products and convolutions. Queries, keys and values are a product each.
+What no kernel takes is listed beside them.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ MODELS = (
     Model("MistralForCausalLM", {**GROUPED, "sliding_window": 8}, 2, 5, 4, 15),
     Model("Qwen2ForCausalLM", GROUPED, 2, 5, 4, 15),
     Model("Qwen3ForCausalLM", {**GROUPED, "head_dim": 128}, 2, 9, 4, 15),
-    Model("Phi3ForCausalLM", {**GROUPED, "pad_token_id": 0}, 2, 5, 4, 9),
+    Model("Phi3ForCausalLM", {**GROUPED, "pad_token_id": 0}, 2, 5, 4, 13),
     Model("PhiForCausalLM", SIZES, 2, 3, 4, 13),
     Model("GemmaForCausalLM", {**GROUPED, "head_dim": 256}, 2, 5, 4, 15),
     Model("Gemma2ForCausalLM", {**GROUPED, "head_dim": 64}, 2, 9, 4, 15),
@@ -94,13 +95,13 @@ MODELS = (
     Model("Gemma3ForCausalLM", {**GROUPED, "head_dim": 64}, 2, 13, 4, 15, config="Gemma3Text"),
     Model("Olmo2ForCausalLM", GROUPED, 2, 9, 4, 15),
     Model("StableLmForCausalLM", GROUPED, 2, 5, 4, 15),
-    Model("GPTNeoXForCausalLM", SIZES, 2, 5, 4, 9),
-    Model("GPT2LMHeadModel", {"n_embd": 256, "n_layer": 2, "n_head": 4}, 2, 5, 0, 9),
-    Model("BloomForCausalLM", {"hidden_size": 256, "n_layer": 2, "n_head": 4}, 2, 6, 0, 9),
-    Model("FalconForCausalLM", {name: SIZES[name] for name in list(SIZES)[:4]}, 2, 3, 4, 9),
+    Model("GPTNeoXForCausalLM", SIZES, 2, 5, 4, 13),
+    Model("GPT2LMHeadModel", {"n_embd": 256, "n_layer": 2, "n_head": 4}, 2, 5, 0, 13),
+    Model("BloomForCausalLM", {"hidden_size": 256, "n_layer": 2, "n_head": 4}, 2, 6, 0, 13),
+    Model("FalconForCausalLM", {name: SIZES[name] for name in list(SIZES)[:4]}, 2, 3, 4, 13),
     Model("MixtralForCausalLM", {**GROUPED, "num_local_experts": 4}, 2, 5, 4, 15),
     Model("BertModel", SIZES, 2, 5, 0, 12),
-    Model("ModernBertModel", {**SIZES, "pad_token_id": 0}, 2, 5, 4, 8),
+    Model("ModernBertModel", {**SIZES, "pad_token_id": 0}, 2, 5, 4, 12),
     Model(
         "T5EncoderModel",
         {"d_model": 256, "d_kv": 64, "num_layers": 2, "num_heads": 4},

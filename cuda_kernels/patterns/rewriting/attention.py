@@ -72,7 +72,7 @@ from cuda_kernels.patterns.rewriting.softmax import is_zero
 ATTENTION = aten.scaled_dot_product_attention.default
 _SOFTMAX = (aten.softmax.int, aten._softmax.default)
 _PRODUCTS = (aten.matmul.default, aten.bmm.default)
-_MOST_DIM = 256
+MOST_DIM = 256
 """The largest heads that there are kernels for."""
 
 
@@ -323,7 +323,7 @@ def _put(
     q, k, v = (with_heads(each, outer, write) for each in (q, k, values))
     shape = shape_of(q)
     dims = shape[3], shape_of(v)[3]
-    if not all(isinstance(dim, int) and dim <= _MOST_DIM for dim in dims):
+    if not all(isinstance(dim, int) and dim <= MOST_DIM for dim in dims):
         return
     k, v, is_grouped = once(k, v, shape[1], write)
     leading = [shape_of(each)[: 1 if is_grouped else 2] for each in (q, k, v)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from custom_dispatch.frontends.torch.graph import arguments_of, tensor_of
+from custom_dispatch.frontends.torch.graph import CHANGES, arguments_of, tensor_of
 
 aten = torch.ops.aten
 SCALARS = (aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar)
@@ -85,6 +85,14 @@ class Writer:
         with self._graph.inserting_before(self._point):
             node = self._graph.call_function(operator.getitem, (results, index))
         node.meta = {**results.meta, "val": results.meta["val"][index]}
+        return node
+
+    def get(self, name: str, tensor: torch.Tensor) -> Node:
+        """A tensor that the graph's module holds."""
+        with self._graph.inserting_before(self._point):
+            node = self._graph.get_attr(name)
+        with self._mode:
+            node.meta["val"] = torch.empty(tensor.shape, dtype=tensor.dtype)
         return node
 
     def sizes(self, like: Any, sizes: Sequence[Any]) -> list[Any]:
@@ -226,17 +234,30 @@ def only_user(node: Node) -> Node | None:
     return users[0] if len(users) == 1 else None
 
 
-def constants_of(program: torch.export.ExportedProgram) -> dict[str, torch.Tensor]:
-    """What a program's tensors that are no weights and do not change hold, by names of nodes."""
+KINDS = torch.export.graph_signature.InputKind
+
+
+def constants_of(
+    program: torch.export.ExportedProgram,
+    kinds: Collection[Any] = (KINDS.BUFFER, KINDS.CONSTANT_TENSOR),
+) -> dict[str, torch.Tensor]:
+    """What a program's tensors that are no weights and do not change hold, by names of nodes.
+
+    Parameters
+    ----------
+    kinds
+        Of tensors, if weights are wanted too.
+    """
     held = {**program.constants, **program.state_dict}
     signature = program.graph_signature
     written = set(signature.buffers_to_mutate.values())
-    kinds = torch.export.graph_signature.InputKind
+    changes = {node.name for node in program.graph.nodes if CHANGES in node.meta}
     return {
         spec.arg.name: held[spec.target].detach()
         for spec in signature.input_specs
-        if spec.kind in (kinds.BUFFER, kinds.CONSTANT_TENSOR)
+        if spec.kind in kinds
         and spec.target not in written
+        and spec.arg.name not in changes
         and isinstance(held.get(spec.target), torch.Tensor)
     }
 

@@ -81,6 +81,12 @@ def rule_for(dtype: str) -> Callable[[torch.export.ExportedProgram], None]:
     return _RULES[dtype]
 
 
+def usual_rotation(node: Node) -> Node | None:
+    """What is turned in the spelling that has patterns of its own; None of anything else."""
+    found = _rotation(node) if is_call(node, aten.add.Tensor) else None
+    return found.x if found is not None and found.is_usual else None
+
+
 def _rotation(node: Node) -> _Rotation | None:
     if is_call(node, aten.add.Tensor, aten.sub.Tensor):
         return _as_sum(node)

@@ -17,6 +17,8 @@ ASSERTION = aten._assert_tensor_metadata.default
 """What an export notes of a tensor whose dtype is read. It computes nothing."""
 CASTS = (aten.to.device, aten.to.dtype, aten.to.dtype_layout, aten.to.other)
 """They give the very tensor that they take, where they convert nothing."""
+CHANGES = "custom_dispatch.changes"
+"""In `meta` of a buffer that a model changes, also where the signature no longer says so."""
 CONVERSIONS = (*CASTS, aten.type_as.default, aten._to_copy.default)
 # These give the value that they take, where dtype and shape show that nothing is converted.
 _IDENTITIES = {

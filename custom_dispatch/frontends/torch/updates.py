@@ -22,6 +22,7 @@ from custom_dispatch.frontends.torch.buffers import STATES
 from custom_dispatch.frontends.torch.forms import VIEWS
 from custom_dispatch.frontends.torch.graph import (
     CASTS,
+    CHANGES,
     arguments_of,
     changes_a_value,
     is_identity,
@@ -219,6 +220,9 @@ def return_updates(program: torch.export.ExportedProgram) -> Updates:
         for index, spec in enumerate(signature.output_specs)
         if spec.kind in STATES
     }
+    for spec in signature.input_specs:
+        if spec.target in states.values():
+            nodes[spec.arg.name].meta[CHANGES] = True
     # What a program holds of mutations comes first among what it returns.
     return Updates(
         program._update(program.graph_module, returned),
