@@ -24,6 +24,7 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 import custom_dispatch as cd
+from cuda_kernels.patterns.rewriting.einsum import write_einsum
 from cuda_kernels.patterns.rewriting.scan_operator import DELTA_SCAN, SELECTIVE_SCAN
 from cuda_kernels.patterns.rewriting.scans import write_scans
 from cuda_kernels.patterns.torch import scan
@@ -300,15 +301,19 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Tensor, ...]], 
     "delta's whole chunks": (chunks_of_delta, lambda b: delta(b, 16, 6, 6), DELTA_SCAN),
 }
 """A function, its operands for a batch, and which scan it is."""
+ALONE = ("sums", "delta's step")
+"""Those that are tried without `--thorough` with a batch of 1, too, whose axes are broadcast."""
 
 
 def rewritten(
-    function: Callable[..., Any], given: tuple[Tensor, ...]
+    function: Callable[..., Any],
+    given: tuple[Tensor, ...],
+    rule: Callable[[Any], None] = write_scans,
 ) -> tuple[Counter[Any], list[Any]]:
     """How often operations are in a graph behind the rules, and what the graph gives."""
     with torch.no_grad():
         program = in_one_form(export_model(Calls(function).eval(), given, None))
-        write_scans(program)
+        rule(program)
         program.graph.lint()
         held, left = {**program.constants, **program.state_dict}, iter(given)
         inputs = [
@@ -320,8 +325,16 @@ def rewritten(
     return Counter(node.target for node in program.graph.nodes), list(found)
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        pytest.param(
+            name, batch, marks=[] if batch == 3 or name in ALONE else [pytest.mark.thorough]
+        )
+        for name in CASES
+        for batch in (1, 3)
+    ],
+)
 def test_recurrences_are_written_as_one_scan(name: str, batch: int) -> None:
     function, operands, scanned = CASES[name]
     torch.manual_seed(batch)
@@ -351,6 +364,18 @@ def test_16_bits_are_rounded_at_the_end() -> None:
     exact = function(*(each.double() for each in given))
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.double(), exact, rtol=2e-2, atol=5e-2)
+
+
+def test_weights_on_the_left_are_linear() -> None:
+    """As Mamba makes the sizes of its steps."""
+
+    def function(weight: Tensor, x: Tensor) -> Any:
+        return weight @ x.transpose(1, 2)
+
+    given = randn(5, 3), randn(2, T, 3)
+    counts, (found,) = rewritten(function, given, write_einsum)
+    assert counts[torch.ops.aten.linear.default] == 1
+    torch.testing.assert_close(found, function(*given))
 
 
 def test_other_loops_stay() -> None:

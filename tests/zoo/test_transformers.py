@@ -32,6 +32,7 @@ IMAGES = {
     "image_size": 32,
     "patch_size": 8,
 }
+STATES = {"hidden_size": 256, "num_hidden_layers": 2, "vocab_size": 512}
 PRODUCTS = ("linear", "matmul", "mm", "bmm", "addmm")
 
 
@@ -47,6 +48,7 @@ class Model:
     rotaries: int
     products: int
     convolutions: int = 0
+    scans: int = 0
     stays: tuple[str, ...] = ()
     """What stays with IREE: as the report says it, without types."""
     given: str = "tokens"
@@ -151,6 +153,49 @@ MODELS = (
         4,
         given="images",
     ),
+    Model("MambaForCausalLM", STATES, 0, 3, 0, 9, 2, 2),
+    Model("FalconMambaForCausalLM", STATES, 0, 5, 0, 9, 2, 2),
+    Model(
+        "Mamba2ForCausalLM",
+        {**STATES, "num_heads": 8, "head_dim": 64, "state_size": 64, "n_groups": 2},
+        *(0, 5, 0, 5, 2, 2),
+    ),
+    Model(
+        "BambaForCausalLM",
+        {
+            **GROUPED,
+            "mamba_n_heads": 8,
+            "mamba_d_head": 64,
+            "mamba_d_state": 64,
+            "mamba_n_groups": 2,
+            "attn_layer_indices": [1],
+            "pad_token_id": 0,
+        },
+        *(1, 6, 2, 13, 1, 1),
+    ),
+    # The last of its layers attends.
+    Model(
+        "RecurrentGemmaForCausalLM",
+        {**SIZES, "num_hidden_layers": 3, "num_key_value_heads": 1},
+        *(1, 7, 2, 24, 2, 2),
+    ),
+    Model(
+        "Qwen3NextForCausalLM",
+        {
+            **GROUPED,
+            "head_dim": 64,
+            "linear_num_value_heads": 4,
+            "linear_num_key_heads": 2,
+            "linear_key_head_dim": 64,
+            "linear_value_head_dim": 64,
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 64,
+            "shared_expert_intermediate_size": 64,
+            "layer_types": ["linear_attention", "full_attention"],
+        },
+        *(1, 9, 2, 22, 1, 1),
+    ),
 )
 
 
@@ -165,7 +210,7 @@ def given_to(model: Model, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
 
 
 def counted(report: Replaced) -> tuple[int, ...]:
-    """The attentions, norms, rotary embeddings, products and convolutions that kernels took."""
+    """The attentions, norms, rotary embeddings, products, convolutions and scans of kernels."""
     names = [item.kernel for item in report]
     said = [op for item in report for op in item.operations]
     return (
@@ -175,10 +220,14 @@ def counted(report: Replaced) -> tuple[int, ...]:
         sum(op.removeprefix("torch.aten.") in PRODUCTS for op in said)
         + sum(name.startswith("grouped") for name in names),
         sum("convolution" in name for name in names),
+        sum("scan" in name for name in names),
     )
 
 
-QUICK = ("Llama", "Olmo2", "Gemma2", "Mixtral", "ModernBert", "T5Encoder", "ResNet", "Whisper")
+QUICK = (
+    *("Llama", "Olmo2", "Gemma2", "Mixtral", "ModernBert", "T5Encoder", "ResNet", "Whisper"),
+    "Mamba2",
+)
 """What CI runs, in bf16: one of each kind. `--thorough` runs all, in f32, too."""
 
 
@@ -202,7 +251,7 @@ def test_every_place_is_found(model: Model, dtype: torch.dtype) -> None:
         Called(model.build(dtype)).eval(), given_to(model, dtype), [everything]
     )
     wanted = (model.attentions, model.norms, model.rotaries, model.products, model.convolutions)
-    assert counted(report) == wanted
+    assert counted(report) == (*wanted, model.scans)
     assert (
         tuple(f"{each.count} of {each.of} {each.kind}" for each in report.remaining) == model.stays
     )

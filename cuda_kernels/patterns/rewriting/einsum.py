@@ -1,4 +1,4 @@
-"""Einstein sums of two tensors as the products that they are: `linear` or `matmul`.
+"""Products in other words, as `linear` or `matmul`: Einstein sums, and weights on the left.
 
 `bsd,hd->bsh` is `linear`, `bqhd,bkhd->bhqk` a product of permuted tensors. Weights of several axes
 for heads, `bsd,dhk->bshk`, are taken as matrices.
@@ -18,6 +18,7 @@ from cuda_kernels.patterns.rewriting.graph import (
     Writer,
     aten,
     calls,
+    is_call,
     keeps_results,
     put,
     same,
@@ -45,6 +46,20 @@ def write_einsum(program: torch.export.ExportedProgram) -> None:
         tensors = node.args[1]
         if isinstance(tensors, list | tuple) and len(tensors) == 2:
             _write(node, *tensors)
+    for node in calls(program.graph, aten.matmul.default):
+        _write_weights_first(node)
+
+
+def _write_weights_first(node: Node) -> None:
+    """`weight @ x.transpose(1, 2)`, as Mamba has it, which is `linear` transposed."""
+    weight, other = node.args[:2]
+    rank = len(shape_of(other))
+    swapped = [*range(rank - 2), rank - 1, rank - 2]
+    if len(shape_of(weight)) != 2 or rank < 3 or not is_call(other, aten.permute.default):
+        return
+    if list(other.args[1]) == swapped:
+        write = Writer(node)
+        put(node, write.permute(write.call(aten.linear.default, other.args[0], weight), swapped))
 
 
 def _write(node: Node, one: Any, other: Any) -> None:

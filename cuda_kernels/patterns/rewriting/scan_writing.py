@@ -98,10 +98,16 @@ def write_scan(write: Writer, scan: Scan) -> bool:
     if roles is None:
         return False
     sizes = {**scan.sizes, STATE: 1} if scan.reads is None else scan.sizes
-    short = [dtype_of(factor.node) for factor in roles.x]
-    dtype = scan.result if scan.result in short else torch.float32
-    _emit(write, scan, roles, sizes, dtype)
+    _emit(write, scan, roles, sizes, _type_of(scan, roles, scan.result))
     return True
+
+
+def _type_of(scan: Scan, roles: _Roles, result: torch.dtype | None) -> torch.dtype:
+    """The type of a kernel: 16 bits where nothing of more has to be rounded for it."""
+    operands = [roles.x, roles.b, roles.c, [scan.gate] if scan.gate else []]
+    types = {dtype_of(each[0].node) for each in operands if each}
+    is_short = result in _SHORT and types == {result}
+    return result if is_short and all(len(each) < 2 for each in operands) else torch.float32
 
 
 def _emit(
@@ -286,10 +292,8 @@ def finish(scan: Scan) -> None:
         return
     write = Writer(end)
     result = dtype_of(end)
-    short = {dtype_of(factor.node) for factor in roles.x}
-    dtype = result if result in short and result in _SHORT else torch.float32
     scan.labels = of_end
-    _emit(write, scan, roles, scan.sizes, dtype)
+    _emit(write, scan, roles, scan.sizes, _type_of(scan, roles, result))
     if old is not None and scan.last is not None:
         old.replace_all_uses_with(scan.last)
     for user in list(end.users):
