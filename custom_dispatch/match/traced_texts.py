@@ -26,7 +26,7 @@ class Framework:
         What pip calls them: their versions change what comes out of a function.
     constants
         Types whose objects are known by their texts, such as those of dtypes.
-    open_to_all
+    open_to_all, parts_of
         As for `function_identity`.
     """
 
@@ -34,6 +34,7 @@ class Framework:
     distributions: tuple[str, ...]
     constants: tuple[type, ...]
     open_to_all: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parts_of: Callable[[Any], tuple[Any, ...] | None] | None = None
 
 
 def kept_text(
@@ -55,6 +56,7 @@ def kept_text(
         ("custom_dispatch", *framework.packages),
         framework.constants,
         framework.open_to_all,
+        framework.parts_of,
     )
     return make() if identity is None else kept(framework.distributions, (identity, parts), make)
 

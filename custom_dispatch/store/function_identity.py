@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -29,6 +29,7 @@ def function_identity(
     packages: Collection[str],
     constants: tuple[type, ...] = (),
     open_to_all: Mapping[str, Collection[str]] | None = None,
+    parts_of: Callable[[Any], tuple[Any, ...] | None] | None = None,
 ) -> bytes | None:
     """A digest of a function's code and of everything that the code refers to.
 
@@ -45,12 +46,14 @@ def function_identity(
     open_to_all
         Names of the packages' under which others put things of their own, and what the packages
         themselves have there: {"ops": ["aten"]} for `torch.ops.aten`.
+    parts_of
+        What an object is known by instead of itself; None for one that it knows nothing of.
     """
     try:
         return key_of(
             "function",
             sys.version,
-            _Describing(packages, constants, open_to_all or {}).of(function),
+            _Describing(packages, constants, open_to_all or {}, parts_of).of(function),
         )
     except (_UnknownError, RecursionError):  # a list may hold itself
         return None
@@ -64,10 +67,12 @@ class _Describing:
         packages: Collection[str],
         constants: tuple[type, ...],
         open_to_all: Mapping[str, Collection[str]],
+        parts_of: Callable[[Any], tuple[Any, ...] | None] | None,
     ) -> None:
         self._packages = frozenset(packages) | _PURE
         self._constants = constants
         self._open_to_all = open_to_all
+        self._parts_of = parts_of or (lambda _: None)
         self._known: dict[int, int] = {}
 
     def of(self, value: Any) -> object:
@@ -89,6 +94,9 @@ class _Describing:
                 return "partial", self.of((value.func, value.args, value.keywords))
             case _ if isinstance(value, self._constants):
                 return "constant", type(value).__qualname__, str(value)
+        parts = self._parts_of(value)
+        if parts is not None:
+            return "parts", self.of(parts)
         if self._is_named(value):
             return "named", value.__module__, value.__qualname__
         if isinstance(value, FunctionType):

@@ -11,7 +11,10 @@ import pytest
 import torch
 
 import custom_dispatch as cd
+from cuda_kernels.patterns.torch import everything
+from custom_dispatch.frontends.torch.pattern import TORCH
 from custom_dispatch.frontends.torch.scalars import with_other_numbers
+from custom_dispatch.store.function_identity import function_identity
 from tests.places import replaced_in_torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -113,3 +116,35 @@ def test_a_scalar_that_is_passed_on_is_another_number_in_the_same_text(
     x = torch.ones(2, 3)
     found = with_other_numbers(_TEXT, computes, ("x", "scale"), [x, 0.4375], [x, 0.53125])
     assert found == (_TEXT.replace("4.375000e", "5.312500e") if is_known else None)
+
+
+def identity(function: Any) -> bytes | None:
+    packages = ("custom_dispatch", *TORCH.packages)
+    return function_identity(function, packages, TORCH.constants, TORCH.open_to_all, TORCH.parts_of)
+
+
+def test_an_operator_in_python_is_known_by_what_it_says_of_its_result() -> None:
+    found = []
+    for name, more in (("one", 0), ("two", 0), ("three", 1)):
+
+        def kept(x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        made = torch.library.custom_op(f"kept_patterns::{name}", kept, mutates_args=())
+        assert identity(lambda x, made=made._opoverload: made(x)) is None  # export needs a fake one
+        made.register_fake(
+            (lambda x: torch.empty_like(x)) if more else (lambda x: x.new_empty(x.shape))
+        )
+        found.append(identity(lambda x, made=made._opoverload: made(x)))
+    assert None not in found
+    assert len({*found}) == 3  # by name, and by what is said
+
+
+def test_every_shipped_function_is_known() -> None:
+    functions = {
+        function
+        for pattern in everything
+        for function in (pattern.computes if isinstance(pattern, cd.torch.Pattern) else ())
+    }
+    assert functions
+    assert [each for each in functions if identity(each) is None] == []

@@ -138,11 +138,22 @@ _LEADING = (4, 8, 12, 16)
 """Sizes of leading dims to trace with; even, and none of them 1, which would broadcast."""
 _MOST_LEADING = len(_LEADING)
 
+
+def _parts_of(value: Any) -> tuple[Any, ...] | None:
+    """An operator of `torch.library.custom_op`: tracing keeps it, and asks what its result is."""
+    if not isinstance(value, torch._ops.OpOverload):
+        return None
+    made = getattr(torch._library.custom_ops, "OPDEFS", {}).get(value._schema.name)
+    gives = getattr(made, "_abstract_fn", None)
+    return None if gives is None else (str(value._schema), gives)
+
+
 TORCH = Framework(
     ("torch",),
     ("torch", "iree-base-compiler"),
     (torch.dtype, torch.device),
     {"ops": ("aten", "prims")},
+    _parts_of,
 )
 ByName = Mapping[str, list[ir.Operation]]
 Variant = tuple[Computes, tuple[str, ...]]
