@@ -88,4 +88,44 @@ __global__ void __launch_bounds__(Threads) group_norm(const T* __restrict__ x,
   }
 }
 
+// The same for CPUs, a warp for each group. All its lanes go through each loop together: then they are a vector.
+template <class T>
+__global__ void __launch_bounds__(32) group_norm_cpu(const T* __restrict__ x,
+                                                     const T* __restrict__ weight,
+                                                     const T* __restrict__ bias,
+                                                     const unsigned char* __restrict__,
+                                                     T* __restrict__ y,
+                                                     int groups,
+                                                     int channels,
+                                                     int size,
+                                                     float epsilon,
+                                                     float slope,
+                                                     int activation) {
+  const int length = channels * size, first = blockIdx.x % groups * channels, lane = threadIdx.x;
+  x += static_cast<long long>(blockIdx.x) * length;
+  y += static_cast<long long>(blockIdx.x) * length;
+  float sum = 0.0f, differences = 0.0f, squares = 0.0f;
+  for (int begin = 0; begin < length; begin += 32)
+    if (begin + lane < length) sum += static_cast<float>(x[begin + lane]);
+  const float about = sum_of(sum, 32) / length;
+  for (int begin = 0; begin < length; begin += 32) {
+    const float difference = begin + lane < length ? static_cast<float>(x[begin + lane]) - about : 0.0f;
+    differences += difference;
+    squares += difference * difference;
+  }
+  differences = sum_of(differences, 32);
+  squares = sum_of(squares, 32);
+  const float correction = differences / length;
+  const float scale = rsqrtf(fmaxf(squares - differences * correction, squares * 0.0f) / length + epsilon);
+  for (int channel = 0; channel < channels; ++channel, x += size, y += size) {
+    const float factor = weight == nullptr ? 1.0f : static_cast<float>(weight[first + channel]);
+    const float summand = bias == nullptr ? 0.0f : static_cast<float>(bias[first + channel]);
+    for (int begin = 0; begin < size; begin += 32) {
+      if (begin + lane >= size) continue;
+      const float number = ((static_cast<float>(x[begin + lane]) - about) - correction) * scale * factor + summand;
+      y[begin + lane] = static_cast<T>(activated<T>(activation, number, slope));
+    }
+  }
+}
+
 }  // namespace cuda_kernels

@@ -69,6 +69,13 @@ def declare(axes: int, dtype: str, threads: int = THREADS) -> cd.Kernel:
         ],
         block=threads,
         grid=images * groups,
+        implementations={
+            "cpu": cd.Implementation(
+                source="group_norm.cu",
+                entry=f"cuda_kernels::group_norm_cpu<{C_TYPES[dtype]}>",
+                block=32,
+            )
+        },
         requires=[channels % groups == 0],
         reference=_normalised,
     )
