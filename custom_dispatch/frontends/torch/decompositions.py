@@ -168,14 +168,58 @@ def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, *_: Any) -> An
     return tuple(each.narrow(dim, 0, k).contiguous() for each in torch.sort(x, dim, largest))
 
 
+def _prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """With a number for each channel, the second axis, where IREE takes the last one."""
+    if x.dim() > 1 and weight.dim():
+        weight = weight.reshape(-1, *[1] * (x.dim() - 2))
+    return torch.where(x > 0, x, weight * x)
+
+
+def _pad(x: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """Axis by axis: IREE knows no circular padding, and takes negative numbers for others."""
+    for index in range(len(pad) // 2):
+        axis = x.dim() - 1 - index
+        start, less = max(-pad[2 * index], 0), max(-pad[2 * index + 1], 0)
+        if start or less:
+            x = x.narrow(axis, start, x.shape[axis] - start - less)
+        before, after = max(pad[2 * index], 0), max(pad[2 * index + 1], 0)
+        size = x.shape[axis]
+        if mode == "constant" or not before + after:
+            continue
+        if mode == "reflect":
+            ends = x.narrow(axis, 1, before), x.narrow(axis, size - 1 - after, after)
+            first, last = (each.flip(axis) for each in ends)
+        elif mode == "circular":
+            first, last = x.narrow(axis, size - before, before), x.narrow(axis, 0, after)
+        else:
+            ends = x.narrow(axis, 0, 1), x.narrow(axis, size - 1, 1)
+            first, last = (
+                each.expand(*x.shape[:axis], count, *x.shape[axis + 1 :])
+                for each, count in zip(ends, (before, after), strict=True)
+            )
+        x = torch.cat([*[first] * bool(before), x, *[last] * bool(after)], axis)
+    more = [max(each, 0) for each in pad]
+    return aten.constant_pad_nd(x, more, value or 0) if mode == "constant" and any(more) else x
+
+
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """PyTorch's own has sizes that IREE does not work out."""
+    others = [axis for axis in range(v.dim()) if axis != dim % v.dim()]
+    norm = v.float().square().sum(others, keepdim=True).sqrt()
+    return (v.float() * (g.float() / norm)).to(v.dtype), norm
+
+
 def own() -> dict[Any, Any]:
     """By operator, what it computes."""
     return {
         aten.histc.default: _histc,
+        aten.pad.default: _pad,
+        aten.prelu.default: _prelu,
         aten.scatter.value: _scatter_value,
         # As IREE's sort is, and the kernel.
         aten.sort.stable: lambda x, dim=-1, descending=False, **_: torch.sort(x, dim, descending),
         aten.topk.default: _topk,  # IREE knows no unsorted one
         aten._grouped_mm.default: _grouped_mm,
+        aten._weight_norm_interface.default: _weight_norm,
         grouped_mm(): _grouped_mm,
     }

@@ -49,8 +49,11 @@ _KINDS = {"Tensor": ("Tensor",), "Scalar": ("Scalar", "Tensor_Scalar")}
 _WRONG = [
     *("torch.aten.grid_sampler", "torch.aten.log_sigmoid", "torch.aten.log_sigmoid_forward"),
     *("torch.aten.scatter.value", "torch.aten.threshold", "torch.aten.topk"),
+    *("torch.aten._weight_norm_interface", "torch.aten.pad", "torch.aten.prelu"),
+    "torch.aten.upsample_bilinear2d.vec",
 ]
-"""Operators that IREE converts into what is not the same, by their names in the torch dialect."""
+"""Operators that IREE converts into what is not the same, or knows and cannot compile, by their
+names in the torch dialect."""
 Rewrites = Callable[[torch.export.ExportedProgram], None]
 _MOST_ROUNDS = 4
 """A decomposition may need another one."""
