@@ -199,13 +199,67 @@ MODELS = (
 )
 
 
+WAVES = {
+    **{name: SIZES[name] for name in list(SIZES)[:4]},
+    "conv_dim": [32, 32, 32],
+    "conv_kernel": [10, 3, 2],
+    "conv_stride": [5, 2, 2],
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 4,
+}
+WINDOWS = {
+    "image_size": 32,
+    "patch_size": 2,
+    "embed_dim": 32,
+    "depths": [1, 1],
+    "num_heads": [2, 4],
+}
+PYRAMID = {
+    "num_encoder_blocks": 2,
+    "depths": [1, 1],
+    "hidden_sizes": [32, 64],
+    "mlp_ratios": [2, 2],
+    "num_attention_heads": [1, 2],
+    "patch_sizes": [7, 3],
+    "strides": [4, 2],
+    "sr_ratios": [2, 1],
+}
+MODELS += (
+    Model("DeiTModel", IMAGES, 2, 5, 0, 12, 1, given="images"),
+    Model("Dinov2Model", IMAGES, 2, 5, 0, 12, 1, given="images"),
+    Model("DINOv3ViTModel", IMAGES, 2, 5, 4, 12, 1, given="images"),
+    Model("SwinModel", {**WINDOWS, "window_size": 4}, 2, 7, 0, 13, 1, given="images"),
+    Model("PvtV2Model", {**PYRAMID, "image_size": 32}, 2, 9, 0, 12, 5, given="images"),
+    Model("MobileNetV2Model", {"image_size": 32}, 0, 0, 0, 0, 52, given="images"),
+    Model(
+        "RegNetModel",
+        {"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 1], "groups_width": 8},
+        *(0, 0, 0, 0, 13),
+        given="images",
+    ),
+    Model("VideoMAEModel", {**IMAGES, "num_frames": 4}, 2, 4, 0, 13, given="videos"),
+    Model("Wav2Vec2Model", {**WAVES, "num_feat_extract_layers": 3}, 2, 7, 0, 13, 4, given="waves"),
+    Model(
+        "Data2VecAudioModel",
+        {**WAVES, "num_feat_extract_layers": 3},
+        *(2, 25, 0, 13, 19),
+        given="waves",
+    ),
+)
+
+
 def given_to(model: Model, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
     """Two texts, of which the second is padded; images or sound."""
     if model.given == "tokens":
         mask = torch.ones(2, 16, dtype=torch.int64)
         mask[1, 12:] = 0
         return torch.randint(3, 500, (2, 16)), mask
-    sizes = (2, 3, 32, 32) if model.given == "images" else (2, 16, 64)
+    sizes = {
+        "images": (2, 3, 32, 32),
+        "sound": (2, 16, 64),
+        "videos": (1, 4, 3, 32, 32),
+        "waves": (2, 800),
+    }[model.given]
     return (torch.randn(sizes, dtype=dtype),)
 
 
@@ -226,7 +280,7 @@ def counted(report: Replaced) -> tuple[int, ...]:
 
 QUICK = (
     *("Llama", "Olmo2", "Gemma2", "Mixtral", "ModernBert", "T5Encoder", "ResNet", "Whisper"),
-    "Mamba2",
+    *("Mamba2", "VideoMAE"),
 )
 """What CI runs, in bf16: one of each kind. `--thorough` runs all, in f32, too."""
 
