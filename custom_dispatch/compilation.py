@@ -19,7 +19,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.match.pattern import as_list, kernels_given, with_own_names
+from custom_dispatch.match.pattern import as_list, for_targets, kernels_given, with_own_names
 from custom_dispatch.phases import say
 from custom_dispatch.store import store_if
 from custom_dispatch.toolchain.build import BuildOptions, build
@@ -199,7 +199,8 @@ def _placed(
     from custom_dispatch.link.declarations import needed
     from custom_dispatch.match.replace import patterns_of
 
-    patterns = patterns_of(patterns)
+    built_for = check_targets(kernels.targets if isinstance(kernels, Library) else targets)
+    patterns = for_targets(patterns_of(patterns), built_for)
     if isinstance(kernels, Library):
         for kernel in (pattern.item for pattern in patterns):
             # A choice by measurements may lack some of its kernels.
@@ -218,7 +219,6 @@ def _placed(
     members = (member for item in kernels for member in kernels_of(item))
     placed = place(model, [*members, *kernels_given(patterns), *kernels], patterns)
     every = {item.name: item for item in (*kernels, *placed.called)}
-    built_for = check_targets(targets)
     return placed, [
         needed(tuned(item, built_for), placed.module, placed.calls, built_for)
         if isinstance(item, Choice)
@@ -308,9 +308,7 @@ def emit(
         `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
     embed
         Put the objects' bytes into the file.
-    store
-        Whether to use the store: reuse what was compiled before, and keep what is new.
-    **options
+    store, **options
         As for `compile`.
 
     Raises

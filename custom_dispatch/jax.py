@@ -28,16 +28,15 @@ if importlib.util.find_spec("jax") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
-from custom_dispatch.frontends.jax.exporting import export_function
+from custom_dispatch.frontends.jax.exporting import arrays_of, export_function
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.jax.rewriting import Rule
-from custom_dispatch.frontends.jax.verifying import arrays_of
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
-from custom_dispatch.match.pattern import as_list, warn_of_nothing
+from custom_dispatch.match.pattern import as_list, for_targets, warn_of_nothing
 from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
-from custom_dispatch.toolchain.plan import check_callees
+from custom_dispatch.toolchain.plan import check_callees, check_targets
 from custom_dispatch.verifying import check_results, check_verify, on_the_cpu, plain
 
 if TYPE_CHECKING:
@@ -74,8 +73,6 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     arguments
         Example arguments or `jax.ShapeDtypeStruct`s, which determine types and sizes. Containers
         are flattened: each leaf becomes an argument of the module, and likewise for results.
-    targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         Kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
         `jax.lax.composite` of their name.
@@ -90,7 +87,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     verify
         Whether to run the module on the CPU with these arguments, which are arrays then, and to
         compare it with the function in JAX; or the largest relative error, 1e-3.
-    flags, store, **options
+    targets, flags, store, **options
         As for `cd.compile`.
 
     Raises
@@ -111,7 +108,8 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     arrays = [] if tolerance is None else arrays_of(arguments)
     items = [Pattern(x) if isinstance(x, Kernel | Choice) else x for x in as_list(replace)]
     rules = [item for item in items if isinstance(item, Rule)]
-    patterns = patterns_of([item for item in items if not isinstance(item, Rule)])
+    others = patterns_of([item for item in items if not isinstance(item, Rule)])
+    patterns = for_targets(others, check_targets(targets))
     say("exporting the function with JAX")
     exported = export_function(
         function,

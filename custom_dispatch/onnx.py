@@ -39,9 +39,10 @@ from custom_dispatch.frontends.onnx.verifying import evaluate
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.match.pattern import for_targets
 from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say
-from custom_dispatch.toolchain.plan import check_callees
+from custom_dispatch.toolchain.plan import check_callees, check_targets
 from custom_dispatch.verifying import check_results, check_verify, on_the_cpu, plain
 
 if TYPE_CHECKING:
@@ -78,8 +79,6 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         operators of a domain other than ONNX's, registered by `register` or otherwise under their
         names. A function that the model defines for such an operator is ignored. Sizes with a name,
         or without a value, are dynamic.
-    targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         The kernels and choices that it calls; None for all registered ones.
     replace
@@ -95,7 +94,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         Whether to run the module on the CPU with random inputs, and compare it with the model in
         ONNX's own evaluator; or the largest relative error, 1e-3. Open sizes are 3 there, and
         integers 0 and 1.
-    flags, store, **options
+    targets, flags, store, **options
         As for `cd.compile`.
 
     Raises
@@ -111,7 +110,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     CustomDispatchError
         Building the kernels failed; see `cd.build`.
     """
-    patterns = patterns_of(replace)
+    patterns = for_targets(patterns_of(replace), check_targets(targets))
     check_name(name, "function")
     tolerance = check_verify(verify)
     given = None if kernels is None else {item.name: item for item in check_callees(kernels)}

@@ -56,16 +56,22 @@ class Remaining:
     """How many the model has, those that kernels took among them."""
     types: tuple[str, ...]
     """What they give: "tensor<2x4x16x80xbf16>"."""
+    faster: int = 0
+    """How many stay because IREE's code is faster."""
 
     def __str__(self) -> str:
         """A sentence: 2 of 2 attentions stay with IREE: tensor<2x4x16x80xbf16>."""
         plural = "es" if self.kind.endswith("x") else "s"
         named = self.kind + (plural if self.of != 1 else "")
         shown = ", ".join(self.types[:_MOST_TYPES]) + (", ..." * (len(self.types) > _MOST_TYPES))
-        return f"{self.count} of {self.of} {named} stay{'s' * (self.count == 1)} with IREE: {shown}"
+        why = ", whose code is faster" if self.faster else ""
+        why += f" for {self.faster}" if 0 < self.faster < self.count else ""
+        stay = "stays" if self.count == 1 else "stay"
+        return f"{self.count} of {self.of} {named} {stay} with IREE{why}: {shown}"
 
 
 _MOST_TYPES = 3
+_NOTHING = Remaining("", 0, 0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,11 @@ class Replaced:
 
     def and_those(self, others: Replaced) -> Replaced:
         """These, and those of a later search in the same model."""
-        taken = {item.kind: item.of - item.count for item in self.remaining}
+        before = {item.kind: item for item in self.remaining}
         remaining = tuple(
-            replace(item, of=item.of + taken.get(item.kind, 0)) for item in others.remaining
+            replace(item, of=item.of + its.of - its.count, faster=max(item.faster, its.faster))
+            for item in others.remaining
+            for its in [before.get(item.kind, _NOTHING)]
         )
         return Replaced(
             (*self.replacements, *others.replacements),
@@ -103,18 +111,7 @@ class Replaced:
         """Two tables and what remains, as `print` shows them."""
         lines = ["No place was replaced."]
         if self.replacements:
-            lines = _lines(
-                ("replaced by", "in", "at", "with"),
-                [
-                    (
-                        item.kernel,
-                        item.place.module or "-",
-                        item.place.source or "-",
-                        ", ".join(f"{key}={value!r}" for key, value in item.scalars.items()) or "-",
-                    )
-                    for item in self.replacements
-                ],
-            )
+            lines = _lines(_COLUMNS, self._rows)
         if self.near_misses:
             lines += ["", *near_miss_lines(self.near_misses)]
         if self.remaining:
@@ -126,19 +123,33 @@ class Replaced:
         from rich.console import Group
         from rich.table import Table
 
-        first = Table("replaced by", "in", "at", "with", title="Replaced")
-        for item in self.replacements:
-            said = ", ".join(f"{key}={value!r}" for key, value in item.scalars.items())
-            first.add_row(item.kernel, item.place.module, item.place.source, said)
-        second = Table("not replaced by", "in", "at", "because", title="Near misses")
+        first, second = Table(*_COLUMNS, title="Replaced"), Table(*_MISSED, title="Near misses")
+        for row in self._rows:
+            first.add_row(*row)
         for row in _near_rows(self.near_misses):
             second.add_row(*row)
         return Group(first, *[second] * bool(self.near_misses), *map(str, self.remaining))
 
+    @property
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                item.kernel,
+                item.place.module or "-",
+                item.place.source or "-",
+                ", ".join(f"{key}={value!r}" for key, value in item.scalars.items()) or "-",
+            )
+            for item in self.replacements
+        ]
+
+
+_COLUMNS = ("replaced by", "in", "at", "with")
+_MISSED = ("not replaced by", "in", "at", "because")
+
 
 def near_miss_lines(misses: tuple[NearMiss, ...]) -> list[str]:
     """Near misses as a table of text: what several places share is said once."""
-    return _lines(("not replaced by", "in", "at", "because"), _near_rows(misses))
+    return _lines(_MISSED, _near_rows(misses))
 
 
 def _near_rows(misses: Sequence[NearMiss]) -> list[tuple[str, ...]]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import ModelError, ToolNotFoundError
@@ -35,11 +34,11 @@ from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_err
 from custom_dispatch.frontends.torch.replacing import import_with_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.frontends.torch.verifying import describe_first, give_values, in_pytorch, run
-from custom_dispatch.match.pattern import as_list, warn_of_nothing
+from custom_dispatch.match.pattern import as_list, for_targets, warn_of_nothing
 from custom_dispatch.phases import say
 from custom_dispatch.runtime.program import load
 from custom_dispatch.store import store_if
-from custom_dispatch.toolchain.plan import check_callees
+from custom_dispatch.toolchain.plan import check_callees, check_targets
 from custom_dispatch.verifying import check_results, check_verify, on_the_cpu
 
 if TYPE_CHECKING:
@@ -78,8 +77,6 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         It calls kernels as operators, registered by `register` or otherwise under their names.
     arguments
         Example arguments, which determine types and sizes.
-    targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
     kernels
         The kernels that it calls; None for all registered ones.
     replace
@@ -95,7 +92,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     verify
         Whether to run the module on the CPU with these arguments and compare it with the model in
         PyTorch; or the largest relative error, 1e-3. Where they differ, each operation is compared.
-    flags, store, **options
+    targets, flags, store, **options
         As for `cd.compile`.
 
     Raises
@@ -113,11 +110,14 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         Building the kernels failed; see `cd.build`.
     """
     check_name(name, "function")
-    replace = as_list(replace)
+    replace = for_targets(as_list(replace), check_targets(targets))
     most_inline = check_inline_bytes(inline_bytes)
     tolerance = check_verify(verify)
     named = None if kernels is None else check_callees(kernels)
-    with _without_its_own_warning():
+    with warnings.catch_warnings():
+        # PyTorch 2.13 deprecates this and does it itself, when it copies exported code.
+        leaf = r"`isinstance\(treespec, LeafSpec\)` is deprecated"
+        warnings.filterwarnings("ignore", leaf, FutureWarning)
         # Before it is exported, which may change what it holds.
         wanted = [] if tolerance is None else in_pytorch(model, arguments)
         program = export_model(model, arguments, dynamic_shapes)
@@ -159,16 +159,6 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     results = run(runs, name, arguments)[len(imported.updates.arguments) :]
     check_results(results, wanted, tolerance, "PyTorch", first_difference)
     return compiled
-
-
-@contextmanager
-def _without_its_own_warning() -> Iterator[None]:
-    """Keep quiet of what PyTorch 2.13 deprecates and does itself, when it copies exported code."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated", FutureWarning
-        )
-        yield
 
 
 def _together(given: list[Kernel | Choice], found: list[Kernel | Choice]) -> list[Kernel | Choice]:

@@ -101,7 +101,9 @@ class Sizes:
         return pair[2 - self.axes :]
 
 
-def _sizes(axes: int) -> Sizes:
+def sizes_of(axes: int) -> Sizes:
+    """The dims of convolutions along so many axes, 1 or 2."""
+
     def pair(name: str, absent: int) -> tuple[Expr | int, Expr | int]:
         return (cd.dim(f"{name}_h") if axes == 2 else absent), cd.dim(f"{name}_w")
 
@@ -223,7 +225,7 @@ def declare(axes: int, dtype: str, tile: Tile | None = None) -> cd.Kernel:
     tile
         Its tile; None for the one of depthwise convolutions, whose filters have one channel.
     """
-    sizes = _sizes(axes)
+    sizes = sizes_of(axes)
     high, wide = sizes.out
     common: dict[str, Any] = {
         "operands": _operands(sizes, dtype),
@@ -275,7 +277,7 @@ def _whole_groups(sizes: Sizes) -> list[Condition]:
 @cache
 def choice(axes: int, dtype: str) -> cd.Choice:
     """All kernels of a convolution: depthwise, for many tiles, and for few."""
-    sizes = _sizes(axes)
+    sizes = sizes_of(axes)
     high, wide = sizes.out
     kernels = [declare(axes, dtype)]
     rules = {}

@@ -8,8 +8,8 @@ place has for them; and a convolution's groups follow from the sizes of its othe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import custom_dispatch as cd
 from cuda_kernels import convolution as convolutions
@@ -154,7 +154,7 @@ def _activated(text: _Text, activation: str, kind: str, value: str) -> str:
     return text.call(f"aten.{operator}", kind, value, *given)
 
 
-def _patterns() -> Iterator[cd.Pattern]:
+def _patterns(write: Callable[[Any], None]) -> Iterator[cd.Pattern]:
     ends = itertools.product((*ACTIVATIONS[1:], ""), (True, False), (True, False))
     for (activation, adds, is_normed), dtype, axes in itertools.product(ends, _TYPES, (2, 1)):
         fixed: dict[str, float] = {"activation": ACTIVATIONS.index(activation)}
@@ -169,7 +169,7 @@ def _patterns() -> Iterator[cd.Pattern]:
             for added in (("%residual {}", "{} %residual") if adds else ("",))
         ]
         kernel = getattr(convolutions, f"convolution_{axes}d_{dtype}")
-        yield cd.Pattern(kernel, texts, fixed=fixed, required=False)
+        yield cd.Pattern(kernel, texts, fixed=fixed, rewrites=write, required=False)
 
 
 def _norm_text(axes: int, dtype: str, activation: str, *affine: str) -> str:
@@ -209,6 +209,12 @@ def every_group_norm() -> Patterns:
     return tuple(found)
 
 
-def every_convolution() -> Patterns:
-    """Those first that stand for more: what a convolution alone has, the others have, too."""
-    return tuple(_patterns())
+def every_convolution(write: Callable[[Any], None]) -> Patterns:
+    """Those first that stand for more: what a convolution alone has, the others have, too.
+
+    Parameters
+    ----------
+    write
+        What writes other spellings as a convolution.
+    """
+    return tuple(_patterns(write))

@@ -26,6 +26,7 @@ from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.attention.names import HEADS, PREFIXES
+from cuda_kernels.patterns.profitable import where_profitable
 from cuda_kernels.shared.lazily import lazily
 from custom_dispatch.kernel.choice import Choice
 
@@ -296,7 +297,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         name: partial(_with_torch, name)
         for name in (*("add_rms_norm", "layer_norm", "rms_norm", "gelu", "swiglu", "rotary"),)
     },
-    "everything": lambda: _named(*_EVERYTHING),
+    "everything": lambda: where_profitable(_named(*_EVERYTHING)),
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

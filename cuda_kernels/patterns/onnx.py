@@ -24,6 +24,7 @@ from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.attention.rotary import declare as declare_rotary
+from cuda_kernels.patterns.profitable import where_profitable
 from cuda_kernels.quantised import four_bit
 from cuda_kernels.shared.lazily import lazily
 
@@ -540,7 +541,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "rotary": _rotaries,
     "quantised": _quantised,
     "matmul": _matmuls,
-    "everything": lambda: _named(*_EVERYTHING),
+    "everything": lambda: where_profitable(_named(*_EVERYTHING)),
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

@@ -18,6 +18,7 @@ import custom_dispatch as cd
 from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
+from cuda_kernels.patterns.profitable import where_profitable
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul_nt", _matmul_nt),
         *_each(gemms, "batch_matmul", _matmul),
     ),
-    "everything": lambda: _named(*_EVERYTHING),
+    "everything": lambda: where_profitable(_named(*_EVERYTHING)),
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

@@ -21,6 +21,8 @@ from cuda_kernels import attention as attentions
 from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.patterns.convolutions import every_convolution, every_group_norm
+from cuda_kernels.patterns.profitable import where_profitable
+from cuda_kernels.patterns.rewriting.convolutions import write_convolutions
 from cuda_kernels.patterns.rewriting.einsum import write_einsum
 from cuda_kernels.patterns.rewriting.norms import (
     RMS_NORM_FROM,
@@ -381,9 +383,9 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "scan": scans,
     "grouped": grouped_products,
     "sort": sorts,
-    "convolution": every_convolution,
+    "convolution": lambda: every_convolution(write_convolutions),
     "group_norm": every_group_norm,
-    "everything": lambda: _named(*_EVERYTHING),
+    "everything": lambda: where_profitable(_named(*_EVERYTHING)),
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

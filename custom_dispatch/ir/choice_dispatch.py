@@ -263,7 +263,8 @@ def _shared(possible: Sequence[_Possible], chosen: Sequence[Sequence[str]]) -> l
         left = []
         for (body, _), flag in zip(kernels, flags, strict=True):
             free = [each for each in found if order not in each]
-            same = [each for each in free if body.kernel.name in _names(each)]
+            name = body.kernel.name
+            same = [each for each in free if any(b.kernel.name == name for b, _ in each.values())]
             if same:
                 same[0][order] = body, flag
             else:
@@ -275,10 +276,6 @@ def _shared(possible: Sequence[_Possible], chosen: Sequence[Sequence[str]]) -> l
             else:
                 found.append({order: (body, flag)})
     return found
-
-
-def _names(shared: _Shared) -> set[str]:
-    return {body.kernel.name for body, _ in shared.values()}
 
 
 def _lead(shared: _Shared) -> WrapperBody:

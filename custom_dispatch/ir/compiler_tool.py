@@ -7,10 +7,12 @@ crash of the compiler is an error here and not the end of the user's Python.
 from __future__ import annotations
 
 import functools
+import io
 import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from custom_dispatch.cpu.cpu_kernel import Processor
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError, excerpt
@@ -19,6 +21,9 @@ from custom_dispatch.ir.stored import LINKER, compiler_identity, find_compiler_t
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
 from custom_dispatch.process import Completed, run
 from custom_dispatch.store import key_of, open_store, package_identity, remember
+
+if TYPE_CHECKING:
+    from iree.compiler import ir
 
 _SUBSTITUTED = "NOTE: hal.executable"
 # What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
@@ -29,6 +34,7 @@ _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--
 _EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
 _EVALUATE_NOTHING = "--iree-opt-const-eval=false"
 
+_CONVERTING = ("--compile-to=input", "--iree-input-demote-f64-to-f32=false", "--emit-mlir-bytecode")
 _MOST_SECONDS = 3600.0
 """An hour: large models take many minutes."""
 
@@ -51,6 +57,13 @@ def run_compiler(arguments: Sequence[str], source: bytes, *, cwd: Path | None = 
     return run(
         [find_compiler_tool(), *arguments], stdin=source, cwd=cwd, timeout_seconds=_MOST_SECONDS
     )
+
+
+def convert_input(module: ir.Module) -> Completed:
+    """Have IREE convert a model; its output is the converted one as MLIR bytecode."""
+    source = io.BytesIO()
+    module.operation.write_bytecode(source)
+    return run_compiler(["-", "-o", "-", *_CONVERTING], source.getvalue())
 
 
 def refusal_of(done: Completed) -> DeclarationError | ModelError | OutputError:
@@ -142,17 +155,8 @@ def cpu_executable_target(target: Target) -> str:
 
 
 def _ask(target: Target) -> str:
-    done = run_compiler(
-        [
-            "-",
-            "-o",
-            "-",
-            "--compile-to=preprocessing",
-            "--iree-hal-target-device=local",
-            *cpu_flags(target),
-        ],
-        _PROBE,
-    )
+    flags = ("--compile-to=preprocessing", "--iree-hal-target-device=local", *cpu_flags(target))
+    done = run_compiler(["-", "-o", "-", *flags], _PROBE)
     found = _TARGET.search(done.stdout.decode("utf-8", "replace"))
     if done.returncode != 0 or found is None:
         raise refusal_of(done)

@@ -215,14 +215,11 @@ def check_grids(outputs: Outputs, guards: Guards) -> dict[Kernel, str]:
     """
     found: dict[Kernel, str] = {}
     for form in guards.kernel.forms:
-        same = next((other for other in found if _is_same(form.grid, other.grid)), None)
+        pairs = ((other, zip(form.grid, other.grid, strict=True)) for other in found)
+        same = next((other for other, sizes in pairs if all(a.is_same(b) for a, b in sizes)), None)
         found[form] = _check_grid(form.grid, outputs, guards) if same is None else found[same]
         _check_clusters(form, guards)
     return found
-
-
-def _is_same(one: Grid, other: Grid) -> bool:
-    return all(size.is_same(same) for size, same in zip(one, other, strict=True))
 
 
 def _check_grid(exprs: Grid, outputs: Outputs, guards: Guards) -> str:

@@ -62,8 +62,9 @@ def spread_from(value: ir.Value) -> ir.Value:
     op = owner_of(value)
     while op is not None and _is_spreading(op):
         source = op.operands[0]
-        is_single = op.name == "tensor.splat" or _is_single(source.type)
-        if not is_single and not is_splat(source):
+        kind = source.type
+        is_single = isinstance(kind, ir.RankedTensorType) and kind.rank == 0
+        if op.name != "tensor.splat" and not is_single and not is_splat(source):
             break
         value, op = source, owner_of(source)
     return value
@@ -76,10 +77,6 @@ def _is_spreading(op: ir.Operation) -> bool:
     block = op.regions[0].blocks[0]
     first = block.operations[0]
     return first.name == "linalg.yield" and list(first.operands) == list(block.arguments)[:1]
-
-
-def _is_single(kind: ir.Type) -> bool:
-    return isinstance(kind, ir.RankedTensorType) and kind.rank == 0
 
 
 def is_splat(value: ir.Value) -> bool:

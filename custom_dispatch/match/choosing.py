@@ -28,6 +28,8 @@ class Placed:
     place: Place
     point: ir.Operation
     """Before this one the call is put: all operands are there, and nothing needs a result yet."""
+    stays: bool
+    """Whether no call is put there, since IREE's code is faster."""
 
 
 def chosen(found: Sequence[Placed], note: Callable[[Match, str], None]) -> list[Placed]:

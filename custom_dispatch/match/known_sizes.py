@@ -52,6 +52,19 @@ def fitting_of(match: Match) -> Fitting:
     return site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
 
 
+def is_profitable(match: Match) -> bool:
+    """Whether a kernel that fits a place is faster there than IREE, as far as sizes are known."""
+    pattern = match.example.pattern
+    if not pattern.only:
+        return True
+    known = KnownSizes(pattern.kernel, is_strict=False)
+    known.bind_place(match)
+    try:
+        return all(known.holds(condition) is not False for condition in pattern.only)
+    except (CallError, KeyError):  # one of the sizes is not known
+        return True
+
+
 def number_for(match: Match, name: str, function: Callable[..., float]) -> float:
     """What a pattern has for a scalar that follows from sizes or numbers of a place."""
     known = KnownSizes(match.example.pattern.kernel, is_strict=False)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from custom_dispatch.errors import DeclarationError, LinkError, ReplacementWarning, warn
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.consistency import check_requires
 from custom_dispatch.kernel.declared import Names, check_declared, kernels_of
+from custom_dispatch.kernel.expr import Condition
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, several, shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.target import Target
 from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.replaced import Replaced, near_miss_lines
 
@@ -36,6 +39,37 @@ class Replaceable:
     """Kernels that make optional operands of others of the same names."""
     required: bool
     """Whether it is an error if nothing matches."""
+    profitable: Mapping[str, tuple[Condition, ...]] = field(hash=False, compare=False)
+    """The sizes for which the kernel is faster than IREE's code, by `cuda` and `cpu`."""
+    only: tuple[Condition, ...] | None = field(hash=False, compare=False)
+    """Those of the targets at hand: a place for which they do not hold stays with IREE. None until
+    targets are known."""
+
+    def profitable_where(
+        self, *, cuda: Sequence[Condition] = (), cpu: Sequence[Condition] = ()
+    ) -> Self:
+        """The same pattern, which leaves places to IREE where its code is faster.
+
+        Sizes that are not known count as those for which the kernel is meant.
+
+        Parameters
+        ----------
+        cuda, cpu
+            Conditions on the kernel's dims, all of which hold where the kernel is faster, on GPUs
+            and on CPUs. Those for GPUs count if a module is compiled for both.
+
+        Raises
+        ------
+        DeclarationError
+            An item is no condition on the kernel's dims.
+        """
+        rules = {"cuda": check_requires(self.kernel.name, cuda)}
+        rules["cpu"] = check_requires(self.kernel.name, cpu)
+        for rule in rules.values():
+            self.kernel.requiring(rule)  # or its error
+        found = copy.copy(self)
+        found._keep(profitable=rules)
+        return found
 
     def _set(
         self,
@@ -62,6 +96,8 @@ class Replaceable:
             axes=check_axes(kernel, axes),
             made=dict(made or {}),
             required=bool(required),
+            profitable={},
+            only=None,
         )
 
     def _keep(self, **values: Any) -> None:
@@ -96,6 +132,8 @@ class Pattern(Replaceable):
     axes
         For operands and results whose axes have another order in the functions, that order as in
         `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is inserted.
+    rewrites
+        For models of PyTorch, as of `cd.torch.Pattern`.
     required
         Whether it is an error if nothing matches.
 
@@ -106,6 +144,7 @@ class Pattern(Replaceable):
     """
 
     computes: tuple[str, ...]
+    rewrites: Callable[[Any], None] | None = field(hash=False, compare=False, repr=False)
 
     def __init__(
         self,
@@ -114,6 +153,7 @@ class Pattern(Replaceable):
         *,
         fixed: Mapping[str, Any] | None = None,
         axes: Mapping[str, Sequence[int]] | None = None,
+        rewrites: Callable[[Any], None] | None = None,
         required: bool = True,
     ) -> None:
         self._set(kernel, required, fixed, axes=axes)
@@ -127,7 +167,7 @@ class Pattern(Replaceable):
                 next_step="for functions of a framework use its own front end: cd.jax.Pattern, "
                 "cd.torch.Pattern.",
             )
-        self._keep(computes=texts)
+        self._keep(computes=texts, rewrites=rewrites)
 
 
 def with_own_names(
@@ -152,6 +192,19 @@ def with_own_names(
         item = names.add_renamed(pattern.item)
         one._keep(item=item, kernel=kernels_of(item)[0])
         found.append(one)
+    return found
+
+
+def for_targets(patterns: Iterable[Any], targets: Sequence[Target]) -> list[Any]:
+    """The patterns, which leave to IREE what its code does faster on the first targets they get.
+
+    GPUs alone count where there are any: a module for both is made for them.
+    """
+    backend = "cuda" if any(target.is_cuda for target in targets) else "cpu"
+    found = [copy.copy(each) for each in patterns]
+    for each in found:
+        if isinstance(each, Replaceable) and each.only is None:
+            each._keep(only=each.profitable.get(backend, ()))
     return found
 
 
@@ -311,7 +364,10 @@ def warn_of_nothing(report: Replaced) -> None:
     """
     near = near_miss_lines(report.near_misses) if report.near_misses else []
     said = "These places nearly match:" if near else "No place is like one either."
-    lines = [f"No pattern is found in the model. {said}", *near, *map(str, report.remaining)]
+    said = f"No pattern is found in the model. {said}"
+    if any(each.faster for each in report.remaining):
+        said = "No kernel is put into the model, since IREE's own code is faster."
+    lines = [said, *near, *map(str, report.remaining)]
     warn("\n".join(lines), ReplacementWarning)
 
 

@@ -27,7 +27,9 @@ _KINDS = {
 _PATTERNS = {kind: re.compile(rf"(?:{names})(?:\.\w+)?") for kind, names in _KINDS.items()}
 
 
-def remaining_in(module: ir.Module, replaced: Iterable[Replacement]) -> tuple[Remaining, ...]:
+def remaining_in(
+    module: ir.Module, replaced: Iterable[Replacement], staying: Iterable[ir.Operation] = ()
+) -> tuple[Remaining, ...]:
     """The operations of each kind that are left, beside those that kernels took.
 
     Parameters
@@ -36,6 +38,8 @@ def remaining_in(module: ir.Module, replaced: Iterable[Replacement]) -> tuple[Re
         The model, in which kernels have been put.
     replaced
         What they took.
+    staying
+        Operations that a kernel could have taken, and IREE's code does faster.
     """
     left: dict[str, list[ir.Operation]] = {}
     parts = [op for op in module.body.operations if DEFINITION not in op.attributes]
@@ -43,20 +47,18 @@ def remaining_in(module: ir.Module, replaced: Iterable[Replacement]) -> tuple[Re
         kind = _kind(kind_of(op))
         if kind and op.results:
             left.setdefault(kind, []).append(op)
-    taken = [_kinds(item.operations) for item in replaced]
+    taken = [{*map(_kind, item.operations)} for item in replaced]
+    faster = [_kind(kind_of(op)) for op in staying]
     with module.context:
         return tuple(
-            Remaining(kind, len(ops), len(ops) + sum(kind in kinds for kinds in taken), _types(ops))
+            Remaining(kind, len(ops), len(ops) + count, _types(ops), faster.count(kind))
             for kind, ops in left.items()
+            for count in [sum(kind in kinds for kinds in taken)]
         )
 
 
 def _kind(name: str) -> str:
     return next((kind for kind, names in _PATTERNS.items() if names.fullmatch(name)), "")
-
-
-def _kinds(names: Sequence[str]) -> set[str]:
-    return {_kind(name) for name in names}
 
 
 def _types(ops: Sequence[ir.Operation]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from custom_dispatch.match.calls import Values, call_function, call_operator, nu
 from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
-from custom_dispatch.match.known_sizes import fitting_of
+from custom_dispatch.match.known_sizes import fitting_of, is_profitable
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.near_misses import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
@@ -98,12 +98,14 @@ def replace_places(
             if not left or not work.write_anew(places):
                 break
         misses = work.misses.told(places, {item.item.name for item in patterns if item.required})
+        staying = [op for placed in places if placed.stays for _, op in placed.operations]
         for placed in places:
-            work.put(placed)
+            if not placed.stays:
+                work.put(placed)
         work.finish()
         if moved is not None:
             moved |= work.moved
-    remaining = remaining_in(module, work.replacements)
+    remaining = remaining_in(module, work.replacements, staying)
     report = Replaced(tuple(work.replacements), misses, remaining)
     check_found(patterns, report, optional)
     return report
@@ -155,7 +157,7 @@ class _Work:
 
     def write_anew(self, places: Sequence[Placed]) -> bool:
         """Write places as the first function of their patterns; return whether any was another."""
-        others = [item for item in places if item.match.example.first is not None]
+        others = [item for item in places if item.match.example.first and not item.stays]
         for placed in others:
             self._put(placed, write_first)
         if others:
@@ -222,7 +224,7 @@ class _Work:
         )
         name = match.example.pattern.item.name
         where = (self._order[root], tuple(operations), place_of(root), self._point(match))
-        return Placed(match, name, order, *where)
+        return Placed(match, name, order, *where, stays=not is_profitable(match))
 
     def _problem(self, match: Match) -> str:
         """Why the kernel cannot stand in a place that computes the same; empty where it can."""

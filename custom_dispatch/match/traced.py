@@ -91,7 +91,9 @@ def _holes(
     pattern: Any, modules: Sequence[ir.Module], scalars: Sequence[str]
 ) -> dict[ir.Value, str]:
     """The constants of the first module that are scalars of the kernel."""
-    first, second = map(_operations, modules)
+    first, second = (
+        operations_of(next(filter(is_public, functions_of(module)))) for module in modules
+    )
     if list(map(kind_of, first)) != list(map(kind_of, second)):
         raise _depends(pattern, scalars)
     one_of, other_of = scalar_values(pattern, scalars)
@@ -119,10 +121,6 @@ def _holes(
             f'fix the scalar: fixed={{"{missing[0]}": ...}}.',
         )
     return holes
-
-
-def _operations(module: ir.Module) -> list[ir.Operation]:
-    return operations_of(next(op for op in functions_of(module) if is_public(op)))
 
 
 def _depends(pattern: Any, scalars: Sequence[str]) -> DeclarationError:

@@ -266,3 +266,16 @@ class _Held:
 
 def _weight(array: Any) -> Parameter:
     return Parameter("", array.dtype.name, array.shape, array.nbytes, partial(bytes_of, array))
+
+
+def arrays_of(values: Sequence[Any]) -> list[numpy.ndarray[Any, Any]]:
+    """What is in containers, in the order of a module's arguments and results."""
+    given = jax.tree.leaves(tuple(values))
+    for item in given:
+        if isinstance(item, jax.ShapeDtypeStruct):
+            raise ModelError(
+                f"verify is given, and an argument is {shown(item)}, which holds no numbers.",
+                expected="arrays, with which the function and its module are run",
+                next_step="pass arrays of such sizes, or leave verify out.",
+            )
+    return [numpy.asarray(jax.numpy.asarray(item)) for item in given]

@@ -46,26 +46,16 @@ class Pattern(OfFunctions):
 
     Parameters
     ----------
-    kernel
-        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
-        match.
     computes
         One or several functions of JAX that compute what the kernel does. Their parameters have
         the names of the kernel's operands, in any order; one that is optional may be left out.
         Numbers are the kernel's value-less scalars, and must be used unchanged. By default, the
         kernel's `reference`.
-    fixed
-        Scalars that have this value in the functions instead of being a parameter:
-        {"causal": True}. A value may be a function of dims, which must be known in the model:
-        {"scale": lambda dim: dim**-0.5}.
     sizes
         Sizes to trace the functions with first, if they do not accept any size:
         {"heads": 8, "kv_heads": 8}.
-    axes
-        For operands and results whose axes have another order in the functions, that order as in
-        `numpy.transpose`: {"q": (0, 2, 1, 3)}. They are transposed where a kernel is inserted.
-    required
-        Whether it is an error that no place is found.
+    kernel, fixed, axes, required
+        As for `cd.Pattern`.
 
     Raises
     ------

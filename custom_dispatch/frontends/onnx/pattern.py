@@ -52,9 +52,6 @@ class Pattern(Replaceable):
 
     Parameters
     ----------
-    kernel
-        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
-        match.
     computes
         An operator of ONNX ("LayerNormalization"), whose inputs and outputs are those of the
         kernel, in order; a node or a graph, or a model of one, with inputs named after the kernel's
@@ -65,14 +62,11 @@ class Pattern(Replaceable):
     fixed
         Scalars that have this value in the graph: {"causal": True}. A value may be a function of
         dims, and of numbers that are inputs of the graph: {"scale": lambda divisor: 1 / divisor}.
-    axes
-        For operands and results whose axes have another order in the graph, that order as in
-        `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
     first
         A node, or an operator's name, that computes the same: places are written as that before
         kernels are put, for other patterns to find.
-    required
-        Whether it is an error that no place is found.
+    kernel, axes, required
+        As for `cd.Pattern`.
 
     Raises
     ------

@@ -308,7 +308,7 @@ def _literal(tensor: torch.Tensor, inline_bytes: int) -> str | None:
         return "dense<>"
     size = tensor.itemsize
     content = bytes_of(tensor)
-    if _is_uniform(content, size):
+    if content[:-size] == content[size:]:  # one number
         content = content[:size]
     elif tensor.nbytes > inline_bytes:
         return None
@@ -319,7 +319,3 @@ def _literal(tensor: torch.Tensor, inline_bytes: int) -> str | None:
         nested = str(tensor.tolist()).lower()
         return f"dense<{nested}>"
     return f'dense<"0x{bytes(content).hex()}">'
-
-
-def _is_uniform(content: memoryview, size: int) -> bool:
-    return content[:-size] == content[size:]

@@ -19,11 +19,11 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.ir.compiler_tool import convert_input
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.call_site import CallSite, place_of, resolve
-from custom_dispatch.link.conversion import convert_input
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.stablehlo_sizes import write_out_sizes
 from custom_dispatch.link.mlir_arguments import arrange, constant_of

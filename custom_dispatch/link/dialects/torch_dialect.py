@@ -16,12 +16,12 @@ from typing import Any
 from iree.compiler import ir, passmanager
 
 from custom_dispatch.errors import LinkError, ModelError
+from custom_dispatch.ir.compiler_tool import convert_input
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.call_site import CallSite, place_of, resolve
 from custom_dispatch.link.constants import owner_of
-from custom_dispatch.link.conversion import convert_input
 from custom_dispatch.link.corrections.torch_operators import correct_operators
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_types import NUMBERS, builtin_type

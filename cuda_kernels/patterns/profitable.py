@@ -1,0 +1,96 @@
+"""Which places `everything` leaves to IREE, since its own code is faster there than the kernel.
+
+The figures behind these sizes are in `benchmarks/results/convolution_h200.json` for GPUs, and in
+`benchmarks/results/cpu_profitable.json` for CPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, TypeVar
+
+import custom_dispatch as cd
+from cuda_kernels.convolution.convolution import sizes_of
+from cuda_kernels.gemm.names import CHOICES
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from custom_dispatch.kernel.expr import Condition, Expr, as_expr
+
+Found = TypeVar("Found", bound=Any)
+Rules = dict[str, list[Condition]]
+"""By kind of target, as of `profitable_where`."""
+_LONG, _PATCH = 1024, 512
+"""Products for each result from which a convolution is long, and a patch is large."""
+_SMALL_PRODUCT, _SMALL_ROWS = 2**26, 2**20
+"""Multiplications and elements from which kernels on CPUs are no slower."""
+_ROWS = ("softmax", "layer_norm", "rms_norm", "add_rms_norm")
+
+
+def where_profitable(patterns: Iterable[Found]) -> tuple[Found, ...]:
+    """The patterns, those of some kernels for places alone where the kernel is faster."""
+    rules = _by_kernel()
+    return tuple(
+        each.profitable_where(**rules[each.item.name]) if each.item.name in rules else each
+        for each in patterns
+    )
+
+
+@cache
+def _by_kernel() -> dict[str, Rules]:
+    on_gpus, on_cpus = _convolutions()
+    elements = cd.batch * cd.dim("columns")
+    return {
+        **{name: {"cpu": _product(form[0])} for name, form in CHOICES.items() if _is_f32(name)},
+        **{f"{name}_f32": {"cpu": [elements >= _SMALL_ROWS]} for name in _ROWS},
+        "convolution_2d_f32": {"cpu": on_cpus},
+        "convolution_2d_f16": {"cuda": on_gpus},
+        "convolution_2d_bf16": {"cuda": on_gpus},
+    }
+
+
+def _is_f32(name: str) -> bool:
+    return name.endswith("_f32") and "16" not in name
+
+
+def _product(layout: str) -> list[Condition]:
+    """Where a has one row, the kernel reads b the faster. IREE is less exact in 16 bits."""
+    is_batch = layout.startswith("batch")
+    rows, products = (cd.dim("m"), cd.batch) if is_batch else (cd.batch, as_expr(1))
+    return [_unless(rows > 1, products * rows * cd.dim("n") * cd.dim("k") < _SMALL_PRODUCT)]
+
+
+def _convolutions() -> tuple[list[Condition], list[Condition]]:
+    """For GPUs and for CPUs."""
+    sizes = sizes_of(2)
+    high, wide, rows, columns, by_h, by_w, pad_h, pad_w = map(
+        as_expr, (*sizes.out, *sizes.taps, *sizes.stride, *sizes.padding)
+    )
+    taps, of_group = rows * columns, sizes.filters // sizes.groups
+    depth = sizes.of_group * taps
+    tiles = cd.ceildiv(sizes.filters, 64) * cd.ceildiv(sizes.images * high * wide, 64)
+    on_gpus = [
+        # Too few tiles for all multiprocessors, each of which takes long.
+        _unless(sizes.groups <= 1, taps > 1, depth >= _LONG, tiles < 2 * MULTIPROCESSORS),
+        # Tiles that are mostly empty. Depthwise convolutions have a kernel of their own.
+        _unless(sizes.groups > 1, sizes.of_group > 1, of_group < 32),
+        # Patches side by side, which IREE multiplies as they are.
+        _unless(
+            by_h >= rows,
+            by_w >= columns,
+            pad_h + pad_w < 1,
+            taps > 1,
+            depth >= _PATCH,
+            depth % 32 < 1,
+        ),
+    ]
+    # IREE's code takes vectors along an image's rows, without gathering.
+    on_cpus = [_unless(sizes.groups <= 1, by_h * by_w <= 1, taps > 1, sizes.of_group >= 16)]
+    return on_gpus, on_cpus
+
+
+def _unless(*conditions: Condition) -> Condition:
+    """That one of them does not hold."""
+    one_is_missing: Expr = as_expr(0)
+    for condition in conditions:
+        one_is_missing = cd.where(condition, one_is_missing, 1)
+    return one_is_missing > 0
