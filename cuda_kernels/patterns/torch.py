@@ -30,9 +30,10 @@ from cuda_kernels.patterns.rewriting.norms import (
     write_layer_norms,
     write_rms_norms,
 )
+from cuda_kernels.patterns.rewriting.products import write_products
 from cuda_kernels.patterns.rewriting.rotary import rule_for
 from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
-from cuda_kernels.patterns.rewriting.softmax import write_baddbmm, write_softmax
+from cuda_kernels.patterns.rewriting.softmax import write_softmax
 from cuda_kernels.patterns.rewriting.weights import write_linear
 from cuda_kernels.patterns.torch_attention import (
     attentions_bshd,
@@ -378,7 +379,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "matmul", _matmul_and_sum, _matmul_and_sum_as_in_gpt2),
         *_each(gemms, "matmul", _matmul, _mm, _addmm, rewrites=write_einsum),
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
-        *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_baddbmm),
+        *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_products),
     ),
     "scan": scans,
     "grouped": grouped_products,

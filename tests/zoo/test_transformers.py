@@ -27,6 +27,7 @@ SIZES = {
     "max_position_embeddings": 128,
 }
 GROUPED = {**SIZES, "num_key_value_heads": 2}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2}
 IMAGES = {
     **{name: SIZES[name] for name in list(SIZES)[:4]},
     "image_size": 32,
@@ -101,8 +102,36 @@ MODELS = (
     Model("GPT2LMHeadModel", {"n_embd": 256, "n_layer": 2, "n_head": 4}, 2, 5, 0, 13),
     Model("BloomForCausalLM", {"hidden_size": 256, "n_layer": 2, "n_head": 4}, 2, 6, 0, 13),
     Model("FalconForCausalLM", {name: SIZES[name] for name in list(SIZES)[:4]}, 2, 3, 4, 13),
+    # Of each head's queries and keys, too, with weights of each.
+    Model("CohereForCausalLM", {**GROUPED, "use_qk_norm": True}, 2, 7, 4, 15),
+    # Norms follow rotary embeddings.
+    Model("HunYuanDenseV1ForCausalLM", {**GROUPED, "head_dim": 64}, 2, 9, 4, 15),
+    Model("OlmoeForCausalLM", {**GROUPED, **EXPERTS, "pad_token_id": 0}, 2, 9, 4, 15),
     Model("MixtralForCausalLM", {**GROUPED, "num_local_experts": 4}, 2, 5, 4, 15),
     Model("BertModel", SIZES, 2, 5, 0, 12),
+    Model(
+        "EsmModel",
+        {
+            **SIZES,
+            "pad_token_id": 0,
+            "mask_token_id": 5,
+            "position_embedding_type": "rotary",
+            "token_dropout": True,
+        },
+        2,
+        5,
+        4,
+        12,
+    ),
+    # With two products of positions, which all sentences share, a layer.
+    Model(
+        "DebertaModel",
+        {**SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+        2,
+        5,
+        0,
+        16,
+    ),
     Model("ModernBertModel", {**SIZES, "pad_token_id": 0}, 2, 5, 4, 12),
     Model(
         "T5EncoderModel",

@@ -59,6 +59,7 @@ from cuda_kernels.patterns.rewriting.masks import (
     meaning_of,
     of_four_dims,
 )
+from cuda_kernels.patterns.rewriting.products import is_zero
 from cuda_kernels.patterns.rewriting.sinks import (
     Sinks,
     before_softmax,
@@ -67,7 +68,6 @@ from cuda_kernels.patterns.rewriting.sinks import (
     without_sinks,
 )
 from cuda_kernels.patterns.rewriting.sinks import as_operand as sinks_as_operand
-from cuda_kernels.patterns.rewriting.softmax import is_zero
 
 ATTENTION = aten.scaled_dot_product_attention.default
 _SOFTMAX = (aten.softmax.int, aten._softmax.default)
