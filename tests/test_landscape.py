@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmarks.pages.landscape import landscape, picture, size_text
+from benchmarks.lib.landscape import landscape, picture, size_text
 from custom_dispatch.kernel.tuning import MeasuredSizes, Result
 
 

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.lib.landscape import landscape, picture
 from benchmarks.pages import limits as limits_page
-from benchmarks.pages.landscape import landscape, picture
 from custom_dispatch.kernel.tuning_table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
