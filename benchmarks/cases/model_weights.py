@@ -22,9 +22,10 @@ _MOST_CARRIED = 1 << 20
 
 
 def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, Any]]:
-    """For each weight of a compiled model the tensor that it is, as it is or transposed.
+    """For each weight of a compiled model the tensor that it is, as it is or transposed, or a part.
 
-    Small ones that are none of the model's, but computed of them, are carried themselves.
+    A part is rows of a matrix, such as queries' of a product for queries, keys and values. Small
+    ones that are none of the model's, but computed of them, are carried themselves.
 
     Raises
     ------
@@ -36,6 +37,7 @@ def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, A
         for transposed in (False, True)[: tensor.dim()]:
             digest = hashlib.sha256(_content(tensor, transposed)).hexdigest()
             known.setdefault(digest, (name, transposed))
+    rows: dict[bytes, tuple[str, bool, int]] = {}
     found = []
     for item in parameters.entries:
         said = {
@@ -49,7 +51,14 @@ def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, A
         elif item.size_bytes <= _MOST_CARRIED:
             said["content"] = base64.b64encode(item.read()).decode()
         else:
-            raise RuntimeError(f"the weight {item.name} is no tensor of the model")
+            rows = rows or _rows(module)
+            parts = [
+                rows.get(each) for each in _digests(np.frombuffer(item.read(), np.uint8), item)
+            ]
+            if None in parts or len({part[:2] for part in parts if part}) != 1:
+                raise RuntimeError(f"the weight {item.name} is no tensor of the model")
+            said["of"], said["transposed"] = parts[0][:2]
+            said["rows"] = [part[2] for part in parts]
         found.append(said)
     return found
 
@@ -62,7 +71,10 @@ def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> No
         if "content" in item:
             content = np.frombuffer(base64.b64decode(item["content"]), np.uint8)
         else:
-            content = _content(tensors[item["of"]].cpu(), item["transposed"])
+            tensor = tensors[item["of"]].detach().cpu()
+            if "rows" in item:
+                tensor = (tensor.T if item["transposed"] else tensor)[item["rows"]]
+            content = _content(tensor, item["transposed"] and "rows" not in item)
         entries.append(
             Parameter(
                 item["name"],
@@ -75,6 +87,23 @@ def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> No
         )
     with file.open("wb") as opened:
         Parameters(tuple(entries)).write_to(opened)
+
+
+def _rows(module: torch.nn.Module) -> dict[bytes, tuple[str, bool, int]]:
+    """Where the rows of all matrices and of their transposes are, by digest."""
+    found: dict[bytes, tuple[str, bool, int]] = {}
+    for name, tensor in _tensors(module).items():
+        for transposed in (False, True) if tensor.dim() == 2 else ():
+            turned = tensor.T if transposed else tensor
+            for at, digest in enumerate(_digests(_content(tensor, transposed), turned)):
+                found.setdefault(digest, (name, transposed, at))
+    return found
+
+
+def _digests(content: np.ndarray[Any, Any], of: Any) -> list[bytes]:
+    """Of the rows of a matrix."""
+    rows = content.reshape(of.shape[0], -1)
+    return [hashlib.sha256(row.tobytes()).digest() for row in rows]
 
 
 def _tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:

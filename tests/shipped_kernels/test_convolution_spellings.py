@@ -68,6 +68,27 @@ def test_other_transposed_convolutions_stay(model: nn.Module) -> None:
 
 
 @pytest.mark.parametrize(
+    ("model", "sizes", "is_product"),
+    [
+        (nn.Conv2d(3, 12, 8, 8), (16, 24), True),
+        (nn.Conv2d(16, 12, (2, 4), (2, 4), bias=False), (6, 12), True),
+        (nn.Conv1d(32, 12, 4, 4), (20,), True),
+        (nn.Conv2d(3, 12, 8, 8), (17, 24), False),  # a row is left over
+        (nn.Conv2d(3, 12, 8, 8, padding=4), (16, 24), False),
+        (nn.Conv2d(4, 12, 8, 8, groups=2), (16, 24), False),
+        (nn.Conv2d(3, 12, 4, 4), (16, 24), False),  # rows of 48 numbers are not worth it
+    ],
+    ids=["image", "uneven", "sound", "left over", "padded", "groups", "small"],
+)
+def test_patches_side_by_side_are_rows_of_a_product(
+    model: nn.Module, sizes: tuple[int, ...], is_product: bool
+) -> None:
+    x = torch.randn(2, model.in_channels, *sizes)
+    found = operators_after(model, x)
+    assert ("linear" in found) == is_product
+
+
+@pytest.mark.parametrize(
     ("model", "left"),
     [
         (nn.Conv3d(4, 8, (2, 4, 4), (2, 4, 4)), "linear"),

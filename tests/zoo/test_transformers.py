@@ -142,8 +142,8 @@ MODELS = (
         12,
         config="T5",
     ),
-    Model("ViTModel", IMAGES, 2, 5, 0, 12, 1, given="images"),
-    Model("CLIPVisionModel", IMAGES, 2, 5, 0, 12, 1, given="images"),
+    Model("ViTModel", IMAGES, 2, 5, 0, 13, 0, given="images"),
+    Model("CLIPVisionModel", IMAGES, 2, 5, 0, 13, 0, given="images"),
     Model(
         "WhisperModel",
         {
@@ -178,8 +178,8 @@ MODELS = (
         0,
         4,
         0,
-        4,
-        4,
+        5,
+        3,
         given="images",
     ),
     Model("MambaForCausalLM", STATES, 0, 3, 0, 9, 2, 2),
@@ -254,9 +254,9 @@ PYRAMID = {
     "sr_ratios": [2, 1],
 }
 MODELS += (
-    Model("DeiTModel", IMAGES, 2, 5, 0, 12, 1, given="images"),
-    Model("Dinov2Model", IMAGES, 2, 5, 0, 12, 1, given="images"),
-    Model("DINOv3ViTModel", IMAGES, 2, 5, 4, 12, 1, given="images"),
+    Model("DeiTModel", IMAGES, 2, 5, 0, 13, 0, given="images"),
+    Model("Dinov2Model", IMAGES, 2, 5, 0, 13, 0, given="images"),
+    Model("DINOv3ViTModel", IMAGES, 2, 5, 4, 13, 0, given="images"),
     Model("SwinModel", {**WINDOWS, "window_size": 4}, 2, 7, 0, 13, 1, given="images"),
     Model("PvtV2Model", {**PYRAMID, "image_size": 32}, 2, 9, 0, 12, 5, given="images"),
     Model("MobileNetV2Model", {"image_size": 32}, 0, 0, 0, 0, 52, given="images"),

@@ -1,7 +1,7 @@
 """Convolutions in other spellings as those that kernels take.
 
 A transposed convolution is one whose filters give all numbers between two of its input's as
-channels, which then go where they belong. Along three axes, patches side by side are a product, and
+channels, which then go where they belong. Patches side by side are a product. Along three axes,
 filters of one size along two axes or along one are those of images. What multiplies the channels of
 a result and is added to them is a batch norm with known statistics, which a kernel takes with it.
 """
@@ -33,6 +33,8 @@ from cuda_kernels.patterns.rewriting.graph import (
 _CONVOLUTION = aten.convolution.default
 _TRANSPOSED = (aten.conv_transpose1d.default, aten.conv_transpose2d.input)
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
+_PATCH = 128
+"""Numbers of a patch from which multiplying takes longer than putting patches into rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ def _form_of(node: Node) -> _Form | None:
     numbers = [given[name] for name in ("stride", "padding", "dilation")]
     if dtype_of(x) not in _TYPES or not is_known or any(isinstance(n, str) for n in numbers):
         return None
+    if given.get("transposed"):  # of the operator for both
+        return None
     stride, padding, dilation = ([*each] * ((rank - 2) // len(each)) for each in numbers)
     return _Form(x, weight, given["bias"], stride, padding, dilation, given["groups"])
 
@@ -76,6 +80,8 @@ def write_convolutions(program: torch.export.ExportedProgram) -> None:
         _write_transposed(node)
     for node in calls(graph, aten.conv1d.default, aten.conv2d.default):
         _write_unbatched(node)
+    for node in calls(graph, aten.conv1d.default, aten.conv2d.default, _CONVOLUTION):
+        _write_patches(node)
     for node in calls(graph, _CONVOLUTION):
         if len(shape_of(node)) == 5:
             _write_three_axes(node)
@@ -153,14 +159,20 @@ def _write_transposed(node: Node) -> None:
     put(node, found)
 
 
+def _write_patches(node: Node) -> None:
+    form = _form_of(node)
+    if form is None or len(shape_of(form.x)) != form.axes + 2:
+        return
+    sizes = shape_of(form.x)[1:]
+    if all(isinstance(size, int) for size in sizes) and _is_patches(form):
+        put(node, _product(Writer(node), form, shape_of(node)))
+
+
 def _write_three_axes(node: Node) -> None:
     form = _form_of(node)
     if form is None or not all(isinstance(size, int) for size in shape_of(form.x)[1:]):
         return
     write = Writer(node)
-    if _is_patches(form):
-        put(node, _product(write, form, shape_of(node)))
-        return
     deep, *flat = zip(form.taps, form.stride, form.padding, form.dilation, strict=True)
     images, channels, *sizes = shape_of(form.x)
     _, filters, *results = shape_of(node)
@@ -185,6 +197,8 @@ def _write_three_axes(node: Node) -> None:
 def _is_patches(form: _Form) -> bool:
     return (
         form.groups == 1
+        and math.prod(form.taps) > 1
+        and math.prod(shape_of(form.weight)[1:]) >= _PATCH
         and {*form.padding} == {0}
         and {*form.dilation} == {1}
         and [*form.taps] == form.stride
