@@ -195,7 +195,7 @@ def chunks(given: dict[str, Any], size: int = 256) -> torch.Tensor:
         states.append(state)
         state = state * total[:, each, -1].exp()[..., None, None] + added[:, each]
     of_states = torch.einsum("zcin,zchpn->zcihp", c, torch.stack(states, 1))
-    return (y + of_states * total.exp()[..., None]).view(batch, length, heads, elements)
+    return (y + of_states * total.exp()[..., None]).reshape(batch, length, heads, elements)
 
 
 def problem(kind: str, given: dict[str, Any], got: list[torch.Tensor]) -> str:
