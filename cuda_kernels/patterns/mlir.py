@@ -39,9 +39,9 @@ SEPARATOR = "// -----\n"
 """Between the texts of a file, as MLIR's own tools have it."""
 TYPES = ("f32", "f16", "bf16")
 NARROW = "bf16"
-WRITTEN = re.compile(rf"_(f32|{NARROW})_64$|(?<!attention)_(f32|{NARROW})$")
+WRITTEN = re.compile(rf"^(?!.*attention_bshd).*(_(f32|{NARROW})_64|(?<!attention)_(f32|{NARROW}))$")
 """The kernels of which there are texts; those of the others follow from them. Attention of heads of
-any size has none yet."""
+any size has none yet, and that of heads where projections leave them is found by rules alone."""
 HEAD = 64
 _OF_HEAD = re.compile(rf"(?<![\w.])({HEAD}|{HEAD // 2})(?![\w.])|(?<=_){HEAD}\b")
 """What a name or text has for it and for half of it."""

@@ -105,9 +105,9 @@ SHIPPED: list[tuple[str, Callable[..., Any], tuple[tuple[int, ...], ...]]] = [
     ("linear_gelu_tanh", lambda x, w, b: gelu_new(functional.linear(x, w, b)), ((24, 16), (24,))),
     ("linear_gelu_tanh", lambda x, w: of_bloom(functional.linear(x, w)), ((24, 16),)),
     ("linear_gelu_erf", lambda x, w, b: by_erf(functional.linear(x, w, b)), ((24, 16), (24,))),
-    ("matmul_gelu_tanh", lambda x, w, b: gelu_new(conv1d(x, w, b)), ((16, 24), (24,))),
-    ("matmul_relu", lambda x, w, b: torch.relu(conv1d(x, w, b)), ((16, 24), (24,))),
-    ("matmul", conv1d, ((16, 24), (24,))),
+    ("linear_gelu_tanh", lambda x, w, b: gelu_new(conv1d(x, w, b)), ((16, 24), (24,))),
+    ("linear_relu", lambda x, w, b: torch.relu(conv1d(x, w, b)), ((16, 24), (24,))),
+    ("linear", conv1d, ((16, 24), (24,))),
     ("swiglu", lambda x: x * torch.sigmoid(x) * (x + 1), ()),
     ("softmax", lambda x: torch.softmax(x, -1, dtype=torch.float32).to(x.dtype), ()),
 ]

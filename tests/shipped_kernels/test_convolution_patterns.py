@@ -96,7 +96,7 @@ def perturbed(model: nn.Module) -> nn.Module:
         (
             Block(),
             (1, 3, 21, 27),
-            {"convolution_2d_f32": 4, "convolution_1d_f32": 1, "group_norm_2d_f32": 2},
+            {"convolution_2d_f32": 4, "convolution_1d_f32": 2, "group_norm_2d_f32": 2},
         ),
     ],
     ids=["bottlenecks", "block"],

@@ -50,7 +50,7 @@ def swiglus() -> Shipped:
 
 @pytest.fixture(scope="module")
 def rotaries() -> Shipped:
-    by_position = rotary.declare("bf16", by_position=True)
+    by_position = rotary.declare("bf16", layout="_by_position")
     return Shipped([rotary.declare("f32"), by_position], [rotary.declare("f16")])
 
 
