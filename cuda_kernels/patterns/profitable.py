@@ -19,8 +19,8 @@ from custom_dispatch.kernel.expr import Condition, Expr, as_expr
 Found = TypeVar("Found", bound=Any)
 Rules = dict[str, list[Condition]]
 """By kind of target, as of `profitable_where`."""
-_LONG, _PATCH = 1024, 512
-"""Products for each result from which a convolution is long, and a patch is large."""
+_LONG = 1024
+"""Products for each result from which a convolution is long."""
 _SMALL_PRODUCT, _SMALL_ROWS = 2**26, 2**20
 """Multiplications and elements from which kernels on CPUs are no slower."""
 _ROWS = ("softmax", "layer_norm", "rms_norm", "add_rms_norm")
@@ -62,9 +62,7 @@ def _product(layout: str) -> list[Condition]:
 def _convolutions() -> tuple[list[Condition], list[Condition]]:
     """For GPUs and for CPUs."""
     sizes = sizes_of(2)
-    high, wide, rows, columns, by_h, by_w, pad_h, pad_w = map(
-        as_expr, (*sizes.out, *sizes.taps, *sizes.stride, *sizes.padding)
-    )
+    high, wide, rows, columns, by_h, by_w = map(as_expr, (*sizes.out, *sizes.taps, *sizes.stride))
     taps, of_group = rows * columns, sizes.filters // sizes.groups
     depth = sizes.of_group * taps
     tiles = cd.ceildiv(sizes.filters, 64) * cd.ceildiv(sizes.images * high * wide, 64)
@@ -73,15 +71,6 @@ def _convolutions() -> tuple[list[Condition], list[Condition]]:
         _unless(sizes.groups <= 1, taps > 1, depth >= _LONG, tiles < 2 * MULTIPROCESSORS),
         # Tiles that are mostly empty. Depthwise convolutions have a kernel of their own.
         _unless(sizes.groups > 1, sizes.of_group > 1, of_group < 32),
-        # Patches side by side, which IREE multiplies as they are.
-        _unless(
-            by_h >= rows,
-            by_w >= columns,
-            pad_h + pad_w < 1,
-            taps > 1,
-            depth >= _PATCH,
-            depth % 32 < 1,
-        ),
     ]
     # IREE's code takes vectors along an image's rows, without gathering.
     on_cpus = [_unless(sizes.groups <= 1, by_h * by_w <= 1, taps > 1, sizes.of_group >= 16)]

@@ -138,8 +138,6 @@ def conv(
         ("cuda:sm_90a", torch.float16, (32, 256, 256, 14, 3), False),
         ("cuda:sm_90a", torch.bfloat16, (32, 256, 256, 28, 3, 1, 32), True),
         ("cuda:sm_90a", torch.float16, (32, 96, 96, 28, 7, 1, 96), False),
-        ("cuda:sm_90a", torch.float16, (32, 3, 768, 224, 16, 16), True),
-        ("cuda:sm_90a", torch.float16, (32, 3, 1024, 224, 14, 14), False),
         ("cuda:sm_90a", torch.float32, (32, 512, 512, 7, 3), False),
         ("cpu", torch.float32, (1, 64, 64, 56, 3), True),
         ("cpu", torch.float32, (1, 128, 256, 28, 3, 2), False),
