@@ -95,6 +95,22 @@ def test_without_the_package_a_model_stays_as_it_is(monkeypatch: pytest.MonkeyPa
     assert model.SerializeToString(deterministic=True) == before
 
 
+@pytest.mark.parametrize(
+    "step", ["onnx_ir.from_proto", "onnx_shape_inference.infer_symbolic_shapes"]
+)
+def test_where_the_package_fails_a_model_stays_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fails(*given: object, **options: object) -> None:
+        raise NotImplementedError
+
+    model = onnx.parser.parse_model(HEADS)
+    before = model.SerializeToString(deterministic=True)
+    monkeypatch.setattr(step, fails)
+    infer_sizes(model)
+    assert model.SerializeToString(deterministic=True) == before
+
+
 class Attention(torch.nn.Module):
     """Heads of 64 with rotary embedding of their halves, as models write it."""
 

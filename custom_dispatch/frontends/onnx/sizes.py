@@ -42,8 +42,8 @@ def infer_sizes(model: onnx.ModelProto) -> None:
         from onnx_shape_inference import infer_symbolic_shapes
     except ImportError:
         return
-    given = onnx_ir.from_proto(_renamed(model, names))
     try:
+        given = onnx_ir.from_proto(_renamed(model, names))
         _follow_expansions()
         infer_symbolic_shapes(given, warn_on_missing=False, adopt_declared_symbols=False)
     except Exception:  # noqa: BLE001 - less is known then, and nothing is wrong
