@@ -127,7 +127,8 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     typed = infer_types(graph, nodes)
     inputs, wanted = ([], []) if tolerance is None else evaluate(model, typed, nodes)
     say("importing the model")
-    module, parameters = import_graph(typed, nodes, name)
+    kept = {operator for _, operator in searched}
+    module, parameters = import_graph(typed, nodes, name, kept)
 
     def compiled(targets: Sequence[str | Target] | None) -> CompiledModule:
         done = compile_module(

@@ -1,6 +1,7 @@
-"""Convolutions and group norms in the torch dialect, for `torch.py`, with what may follow them.
+"""Convolutions and group norms in the torch dialect, with what may follow them.
 
-They are written as text, since PyTorch takes a second to trace a convolution of open sizes.
+They are written as text, since PyTorch takes a second to trace a convolution of open sizes. Models
+of ONNX have them in the same words, and what follows in ONNX's.
 Strides, paddings and dilations are read from the sizes of the kernel's `window`, which has what a
 place has for them; and a convolution's groups follow from the sizes of its other operands.
 """
@@ -35,6 +36,20 @@ _CALLS = {
 """An activation's operator, and its arguments behind the tensor."""
 _FORMS = {"relu6": ("relu6", "hardtanh")}
 """Activations that there are several operators for."""
+_SIXTH = "torch.onnx.alpha = 0.16666667 : f32"
+_IN_ONNX: dict[str, list[list[tuple[str, str, str]]]] = {
+    "": [[]],
+    "relu": [[("Relu", "x", "")]],
+    "silu": [[("Sigmoid", "x", ""), ("Mul", "x y", "")], [("Swish", "x", "")]],
+    "gelu_erf": [[("Gelu", "x", "")]],
+    "gelu_tanh": [[("Gelu", "x", 'torch.onnx.approximate = "tanh"')]],
+    "relu6": [[("Clip", "x 0.0 6.0", "")]],
+    "hardswish": [[("HardSwish", "x", "")], [("HardSigmoid", "x", _SIXTH), ("Mul", "x y", "")]],
+    "hardsigmoid": [[("HardSigmoid", "x", _SIXTH)]],
+    "sigmoid": [[("Sigmoid", "x", "")]],
+}
+"""An activation's forms in ONNX: nodes, each with what it is of (`y` is what the node before gives)
+and its attributes. IREE writes a LeakyRelu as PyTorch's."""
 
 
 class _Text:
@@ -59,6 +74,22 @@ class _Text:
         name = self._new(kind)
         types = ", ".join(self._types[operand] for operand in operands)
         self.lines.append(f"{name} = torch.{operation} {', '.join(operands)} : {types} -> {kind}")
+        return name
+
+    def node(self, operator: str, kind: str, operands: list[str], attributes: str = "") -> str:
+        """The value that a node of ONNX gives."""
+        name = self._new(kind)
+        types = ", ".join(self._types[operand] for operand in operands)
+        said = f"{{{attributes}}} " if attributes else ""
+        of = f'torch.operator "onnx.{operator}"({", ".join(operands)})'
+        self.lines.append(f"{name} = {of} {said}: ({types}) -> {kind}")
+        return name
+
+    def number(self, value: str, dtype: str) -> str:
+        """A tensor of one number."""
+        name = self._new(f"!torch.vtensor<[],{dtype}>")
+        literal = f"torch.vtensor.literal(dense<{value}> : tensor<{dtype}>)"
+        self.lines.append(f"{name} = {literal} : !torch.vtensor<[],{dtype}>")
         return name
 
     def list_of(self, *numbers: str) -> str:
@@ -89,7 +120,14 @@ _NORM = ("mean", "variance", "scale", "shift")
 
 
 def _text(
-    axes: int, dtype: str, activation: str, *, has_bias: bool, is_normed: bool, added: str
+    axes: int,
+    dtype: str,
+    activation: str,
+    *,
+    has_bias: bool,
+    is_normed: bool,
+    added: str,
+    nodes: list[tuple[str, str, str]] | None = None,
 ) -> str:
     """One function: what follows the convolution is there or not.
 
@@ -97,6 +135,8 @@ def _text(
     ----------
     added
         The sum with the residual, `{}` for the convolution; empty where there is none.
+    nodes
+        The activation in ONNX; None for one in PyTorch's words.
     """
     text = _Text()
     images = f"!torch.vtensor<[{','.join('?' * (axes + 2))}],{dtype}>"
@@ -119,6 +159,7 @@ def _text(
     numbers = [size("%window", axis) for axis in range(1, 3 * axes + 1)]
     lists = [text.list_of(*numbers[i * axes : (i + 1) * axes]) for i in range(3)]
     groups = text.call("aten.floordiv.int", "!torch.int", size("%x", 1), size("%weight", 1))
+    zeros = axes if nodes is None else 2  # which mean nothing here; IREE writes two for one axis
     value = text.call(
         "aten.convolution",
         images,
@@ -127,7 +168,7 @@ def _text(
         "%bias" if has_bias else text.constant("none", ""),
         *lists,
         text.constant("bool", "false"),
-        text.list_of(*(text.constant("int", "0") for _ in range(axes))),
+        text.list_of(*(text.constant("int", "0") for _ in range(zeros))),
         groups,
     )
     if is_normed:
@@ -136,14 +177,27 @@ def _text(
             images,
             *(value, "%scale", "%shift", "%mean", "%variance"),
             text.constant("bool", "false"),
-            text.constant("float", "0.0"),
+            text.constant("float", "0.0" if nodes is None else _MOMENTUM),
             "%epsilon",
             text.constant("bool", "false"),
         )
     if added:
         both = added.format(value).split()
-        value = text.call("aten.add.Tensor", images, *both, text.constant("int", "1"))
-    return text.function(list(kinds), _activated(text, activation, images, value))
+        if nodes is None:
+            value = text.call("aten.add.Tensor", images, *both, text.constant("int", "1"))
+        else:
+            value = text.node("Add", images, both)
+    if nodes is None or activation == "leaky_relu":
+        return text.function(list(kinds), _activated(text, activation, images, value))
+    before = {"x": value}
+    for operator, given, attributes in nodes:
+        operands = [before.get(name) or text.number(name, dtype) for name in given.split()]
+        before["y"] = text.node(operator, images, operands, attributes)
+    return text.function(list(kinds), before.get("y", value))
+
+
+_MOMENTUM = "0.89999997615814208"
+"""What IREE makes of ONNX's default, which has no meaning for statistics that are known."""
 
 
 def _activated(text: _Text, activation: str, kind: str, value: str) -> str:
@@ -154,7 +208,8 @@ def _activated(text: _Text, activation: str, kind: str, value: str) -> str:
     return text.call(f"aten.{operator}", kind, value, *given)
 
 
-def _patterns(write: Callable[[Any], None]) -> Iterator[cd.Pattern]:
+def _every_end() -> Iterator[tuple[str, bool, bool, str, int, dict[str, float]]]:
+    """An activation, whether a sum and a norm are before it, a type, axes, and fixed scalars."""
     ends = itertools.product((*ACTIVATIONS[1:], ""), (True, False), (True, False))
     for (activation, adds, is_normed), dtype, axes in itertools.product(ends, _TYPES, (2, 1)):
         fixed: dict[str, float] = {"activation": ACTIVATIONS.index(activation)}
@@ -162,6 +217,11 @@ def _patterns(write: Callable[[Any], None]) -> Iterator[cd.Pattern]:
             fixed["epsilon"] = 0.0
         if activation != "leaky_relu":
             fixed["slope"] = 0.0
+        yield activation, adds, is_normed, dtype, axes, fixed
+
+
+def _patterns(write: Callable[[Any], None]) -> Iterator[cd.Pattern]:
+    for activation, adds, is_normed, dtype, axes, fixed in _every_end():
         texts = [
             _text(axes, dtype, form, has_bias=has_bias, is_normed=is_normed, added=added)
             for form in _FORMS.get(activation, (activation,))
@@ -170,6 +230,29 @@ def _patterns(write: Callable[[Any], None]) -> Iterator[cd.Pattern]:
         ]
         kernel = getattr(convolutions, f"convolution_{axes}d_{dtype}")
         yield cd.Pattern(kernel, texts, fixed=fixed, rewrites=write, required=False)
+
+
+def every_convolution_of_onnx() -> tuple[cd.onnx.Pattern, ...]:
+    """Convolutions as models of ONNX have them, those first that stand for more."""
+    return tuple(
+        cd.onnx.Pattern(
+            getattr(convolutions, f"convolution_{axes}d_{dtype}"),
+            [
+                _text(
+                    *(axes, dtype, activation),
+                    has_bias=has_bias,
+                    is_normed=is_normed,
+                    added="{} %residual" if adds else "",
+                    nodes=nodes,
+                )
+                for nodes in _IN_ONNX.get(activation, [[]])
+                for has_bias in (True, False)
+            ],
+            fixed=fixed,
+            required=False,
+        )
+        for activation, adds, is_normed, dtype, axes, fixed in _every_end()
+    )
 
 
 def _norm_text(axes: int, dtype: str, activation: str, *affine: str) -> str:

@@ -24,6 +24,7 @@ from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.attention.names import ends_and_scales
 from cuda_kernels.attention.rotary import declare as declare_rotary
+from cuda_kernels.patterns.convolutions import every_convolution_of_onnx
 from cuda_kernels.patterns.profitable import where_profitable
 from cuda_kernels.quantised import four_bit
 from cuda_kernels.shared.lazily import lazily
@@ -518,6 +519,7 @@ def _named(*names: str) -> Patterns:
 
 
 _EVERYTHING = (
+    "convolution",
     "add_rms_norm",
     "rms_norm",
     "layer_norm",
@@ -531,6 +533,7 @@ _EVERYTHING = (
 )
 """In this order: the sum that a norm is of goes with the norm."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
+    "convolution": every_convolution_of_onnx,
     "rms_norm": _rms_norms,
     "add_rms_norm": _add_rms_norms,
     "layer_norm": _layer_norms,

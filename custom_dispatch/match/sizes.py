@@ -331,6 +331,11 @@ def _from(tensor: ir.Value, kind: ir.RankedTensorType, axis: int) -> Size | None
         if found is None and op is not None and op.name == "torch.aten.permute":
             dims = ir.OpResult(op.operands[1]).owner.operands  # of a place that was rewritten
             found = extent_of(op.operands[0], int(size_of(dims[axis]).number))
+        if found is None and op is not None and op.name == "torch.aten.pad":
+            ends = [*ir.OpResult(op.operands[1]).owner.operands]  # of the last axis first
+            start = 2 * (kind.rank - 1 - axis)
+            of_axis = (size_of(end) for end in ends[start : start + 2])
+            found = sum(of_axis, start=extent_of(op.operands[0], axis))
         return found
     if op is None:
         return None

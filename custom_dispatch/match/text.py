@@ -190,7 +190,7 @@ class Searched:
             self._parsed |= convert_examples(texts)
             self._lacking = {text for text in texts if has_operation(self._parsed[text], TORCH)}
 
-    def parsed(self, pattern: Pattern, text: str) -> ir.Module:
+    def parsed(self, pattern: Replaceable, text: str) -> ir.Module:
         """A text as a module, normalised: parsed once, whatever kernels it is for."""
         if text not in self._parsed:
             with self.module.context, ir.Location.unknown():

@@ -123,7 +123,8 @@ def as_the_kernels(kind: ir.Type, axes: Axes | None) -> ir.Type:
     axes
         What the model has done to the kernel's axes; None for nothing.
     """
-    if axes is None or not isinstance(builtin_type(kind), ir.RankedTensorType):
+    found = builtin_type(kind)
+    if axes is None or not isinstance(found, ir.RankedTensorType) or found.rank != len(axes):
         return kind
     return _transposed(kind, inverse(axes))
 

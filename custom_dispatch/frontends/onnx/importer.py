@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 import onnx
@@ -14,6 +14,7 @@ from custom_dispatch.frontends.onnx.importing import (
     bind_sizes,
     bring_into_one_form,
     import_function,
+    write_in_torchs_words,
 )
 from custom_dispatch.frontends.onnx.model import Graph
 from custom_dispatch.frontends.onnx.node import (
@@ -133,7 +134,9 @@ def infer_types(graph: Graph, nodes: Nodes) -> Graph:
     return Graph(model, graph.weights)
 
 
-def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Parameters | None]:
+def import_graph(
+    graph: Graph, nodes: Nodes, name: str, kept: Collection[str] = ()
+) -> tuple[ir.Module, Parameters | None]:
     """A model as a module of the torch dialect, with one public function, and its weights.
 
     Parameters
@@ -142,6 +145,8 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
         The model, with all types; it is changed.
     nodes
         The nodes that stand for kernels.
+    kept
+        Operators of ONNX that patterns are looked for with.
 
     Raises
     ------
@@ -153,7 +158,7 @@ def import_graph(graph: Graph, nodes: Nodes, name: str) -> tuple[ir.Module, Para
     for node in nodes_of(model.graph):
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
-    module = _import(model)
+    module = _import(model, kept)
     outside = OutsideWeights()
     with module.context, ir.Location.unknown():
         for op in operations_of(module, "torch.operator"):
@@ -265,11 +270,12 @@ def _result_types(graph: onnx.GraphProto) -> Iterator[str]:
 # -- the module
 
 
-def _import(model: onnx.ModelProto) -> ir.Module:
+def _import(model: onnx.ModelProto, kept: Collection[str]) -> ir.Module:
     try:
         with ir.Context(), ir.Location.unknown():
             module = ir.Module.create()
             bind_sizes(model.graph, import_function(model, module))
+            write_in_torchs_words(module, kept)
         module.operation.verify()
     except CustomDispatchError:
         raise

@@ -5,21 +5,24 @@ Each node becomes one `torch.operator`, of a model as of a pattern's graph.
 
 from __future__ import annotations
 
+import ast
+import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy
 import onnx
-from iree.compiler import ir
+from iree.compiler import ir, passmanager
 from iree.compiler.extras import onnx_importer
 
 from custom_dispatch.frontends.onnx.damage import array_of
 from custom_dispatch.frontends.onnx.node import graphs_of, nodes_of, numpy_type, tensor_type
 from custom_dispatch.link.constants import owner_of
-from custom_dispatch.link.dialects.torch_dialect import DEFINITION
+from custom_dispatch.link.dialects.torch_dialect import DEFINITION, OPERATOR
 from custom_dispatch.link.model import end_searches
+from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.sizes import bind_shape, name_size
 
 _DEFINED = {"": {"Attention", "MeanVarianceNormalization"}}
@@ -53,6 +56,37 @@ def import_function(
         importer.import_all()
     values: Mapping[str, ir.Value] = importer._nv_map
     return values
+
+
+_IN_TORCHS_WORDS = {
+    *("BatchNormalization", "Conv", "GroupNormalization", "InstanceNormalization", "LeakyRelu"),
+}
+"""Operators of which patterns are written in PyTorch's words: those have numbers for all of `pads`,
+`auto_pad`, `group` and what else ONNX has as attributes, which are left out or come in two ways."""
+_LEFT = "custom_dispatch_left."
+
+
+def write_in_torchs_words(module: ir.Module, kept: Collection[str]) -> None:
+    """Have IREE convert some operators of ONNX to PyTorch's, but for some, before all others.
+
+    Raises
+    ------
+    MLIRError
+        IREE cannot convert one.
+    """
+    converted = {f"onnx.{name}" for name in _IN_TORCHS_WORDS if name not in kept}
+    every = [op for op in operations_of(module, OPERATOR) if kind_of(op).startswith("onnx.")]
+    others = [op for op in every if kind_of(op) not in converted]
+    if len(others) == len(every):
+        return
+    for op in others:  # the pass refuses what it does not know
+        op.attributes["name"] = ir.StringAttr.get(f"{_LEFT}{kind_of(op)}")
+    passmanager.PassManager.parse(_TO_TORCHS_WORDS).run(module.operation)
+    for op in operations_of(module, OPERATOR):
+        op.attributes["name"] = ir.StringAttr.get(kind_of(op).removeprefix(_LEFT))
+
+
+_TO_TORCHS_WORDS = "builtin.module(func.func(convert-torch-onnx-to-torch))"
 
 
 def attribute_of(attribute: onnx.AttributeProto) -> ir.Attribute:
@@ -131,24 +165,64 @@ def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
     some = next(iter(values.values()))
     owner = owner_of(some)
     start = ir.InsertionPoint.at_block_begin(some.owner if owner is None else owner.block)
+    own: list[ir.Value] = []
+
+    def symbol(name: str) -> ir.AffineExpr:
+        if name not in symbols:
+            symbols[name] = name_size(name, 0, start)
+        if symbols[name] not in own:
+            own.append(symbols[name])
+        return ir.AffineSymbolExpr.get(own.index(symbols[name]))
+
     for of, kind in types.items():
         value = values.get(of)
         if value is None or kind is None or not _OPEN.match(str(value.type)):
             continue
-        own: list[ir.Value] = []
+        own.clear()
         sizes = []
         for axis, size in enumerate(kind.shape or ()):
             if isinstance(size, int):
                 sizes.append(ir.AffineConstantExpr.get(size))
                 continue
-            name = size or f"{of}.shape[{axis}]"
-            if name not in symbols:
-                symbols[name] = name_size(name, 0, start)
-            if symbols[name] not in own:
-                own.append(symbols[name])
-            sizes.append(ir.AffineSymbolExpr.get(own.index(symbols[name])))
+            sizes.append(_affine(size or f"{of}.shape[{axis}]", symbol))
         owner = owner_of(value)
         bind_shape(value, own, sizes, start if owner is None else ir.InsertionPoint.after(owner))
+
+
+def _affine(size: str, symbol: Callable[[str], ir.AffineExpr]) -> ir.AffineExpr:
+    """A size that is said as a name, or computed of some: "floor(height/2 - 1/2) + 1".
+
+    What is no sum, multiple or floor of a quotient counts as a name.
+    """
+
+    def of(node: ast.expr) -> tuple[ir.AffineExpr, int]:
+        """A size multiplied by a number, and that number."""
+        match node:
+            case ast.Constant(int() as number):
+                return ir.AffineConstantExpr.get(number), 1
+            case ast.UnaryOp(ast.USub(), value):
+                expr, by = of(value)
+                return expr * -1, by
+            case ast.BinOp(left, ast.Add() | ast.Sub() as operator, right):
+                (one, by), (other, times) = of(left), of(right)
+                sign, both = (1 if isinstance(operator, ast.Add) else -1), math.lcm(by, times)
+                return one * (both // by) + other * (sign * both // times), both
+            case ast.BinOp(ast.Constant(int() as number), ast.Mult(), value):
+                expr, by = of(value)
+                return expr * number, by
+            case ast.BinOp(value, ast.Div(), ast.Constant(int() as number)) if number > 0:
+                expr, by = of(value)
+                return expr, by * number
+            case ast.Call(ast.Name("floor"), [value]):
+                expr, by = of(value)
+                return ir.AffineExpr.get_floor_div(expr, by), 1
+        return symbol(ast.unparse(node)), 1
+
+    try:
+        found, by = of(ast.parse(size, mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a name may be anything
+        by = 0
+    return found if by == 1 else symbol(size)
 
 
 MAIN_DOMAINS = ("", "ai.onnx")
@@ -159,7 +233,8 @@ def bring_into_one_form(graph: onnx.GraphProto) -> None:
     """Write what means the same in the same way.
 
     Inputs and outputs that are left out are not named at the end, outputs that nobody uses are
-    left out where ONNX allows it, and constants are tensors.
+    left out where ONNX allows it, and constants are tensors. Norms by known statistics do not say
+    how these would be updated.
     """
     nodes = list(nodes_of(graph))
     graphs = [graph, *(inner for node in nodes for inner in graphs_of(node))]
@@ -170,6 +245,10 @@ def bring_into_one_form(graph: onnx.GraphProto) -> None:
             del node.input[-1]
         while node.output and node.output[-1] not in used and _is_optional(node):
             del node.output[-1]
+        if node.op_type == "BatchNormalization" and len(node.output) == 1:
+            said = [item for item in node.attribute if item.name != "momentum"]
+            del node.attribute[:]
+            node.attribute.extend(said)
         _give_value(node)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -44,6 +45,8 @@ class Computed:
     """Scalars of the kernel that are attributes of a node, of the same name."""
     version: int | None
     """ONNX's version that it is written for; None for that of the model."""
+    text: str = ""
+    """MLIR in its place; the graph has the operators of ONNX that are in it, and no more."""
 
 
 @dataclass(frozen=True, init=False)
@@ -130,19 +133,24 @@ class Pattern(Replaceable):
                 item
                 for item in computes
                 if model.names.issuperset(map(_kind_of, item.graph.node)) and model.may_hold(self)
+                if not item.text or model.may_hold_text(item.text)
             )
-        found = [_example(self, item, model.module) for item in computes]
+        found = [_example(self, item, model) for item in computes]
         first = self.first
         if first is not None and (found or _kind_of(first.graph.node[0]) in model.names):
             alone = copy.copy(self)
             fixed = {name: v for name, v in self.fixed.items() if name not in first.captured}
             alone._keep(axes={}, fixed=fixed)
-            written = _example(alone, first, model.module)
+            written = _example(alone, first, model)
             found = [written, *(dataclasses.replace(item, first=written) for item in found)]
         return Examples(self, found)
 
 
 def _computed(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Computed:
+    if isinstance(item, str) and "func.func" in item:
+        operators = dict.fromkeys(_OPERATOR.findall(item))
+        nodes = [onnx.helper.make_node(name, [], []) for name in operators]
+        return Computed(onnx.GraphProto(node=nodes), frozenset(), None, item)
     if isinstance(item, str):
         item = _node(kernel, item)
     version = None
@@ -256,14 +264,21 @@ def _may_capture(node: onnx.NodeProto, name: str) -> bool:
     return not gives and schema is not None and name in schema.attributes
 
 
+_OPERATOR = re.compile(r'"onnx\.(\w+)"')
 _ATTRIBUTE = "torch.onnx."
 _NEWEST = onnx.defs.onnx_opset_version()
 _VERSION = "torch.onnx_meta.opset_version"
 
 
-def _example(pattern: Pattern, computed: Computed, model: ir.Module) -> Example:
+def _example(pattern: Pattern, computed: Computed, searched: Searched) -> Example:
     """A graph as an example, in the context of a model."""
-    kernel, said = pattern.kernel, _version_of(model)
+    kernel, model = pattern.kernel, searched.module
+    said = _version_of(model)
+    if computed.text:
+        with model.context, ir.Location.unknown():
+            example = read_example(pattern, searched.parsed(pattern, computed.text))
+            defaults = {_kind_of(n): _defaults(n, said or _NEWEST) for n in computed.graph.node}
+        return dataclasses.replace(example, defaults=defaults)
     _check_version(kernel, computed, said)
     arguments = {name: item.name for name, item in arguments_by_name(kernel).items()}
     graph, version = _typed(kernel, computed.graph), said or _NEWEST
