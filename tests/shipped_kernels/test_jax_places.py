@@ -142,6 +142,19 @@ def test_norms_of_16_bits_keep_weights_of_f32(
     assert found_in(monkeypatch, cases, 1e-2) == kernels
 
 
+def test_layers_share_masks_and_functions_hold_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = array(2, 5, 16, dtype="bfloat16")
+    root = numpy.sqrt(16).astype(jnp.bfloat16)
+
+    def layers(x: Any) -> Any:
+        for _ in range(2):
+            hidden = (1 - jnp.tri(x.shape[1], dtype=x.dtype)) * -1e10
+            x = nn.softmax(x @ x.swapaxes(1, 2) / jnp.sqrt(root * root) + hidden, axis=-1) @ x
+        return x
+
+    assert found_in(monkeypatch, [(layers, (x,))], 2e-2) == {"attention_bf16": 2}
+
+
 def test_softmax_and_activations_are_found_by_their_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -291,30 +304,84 @@ def test_what_looks_like_attention_is_left_to_products(monkeypatch: pytest.Monke
     assert sum(count for name, count in kernels.items() if "softmax" not in name) == 2 * len(cases)
 
 
-def test_rotary_embeddings_of_halves_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def turned_halves(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = jnp.split(x, 2, axis=-1)
+    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def turned_pairs(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = x[..., ::2], x[..., 1::2]
+    return jnp.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x.shape)
+
+
+def test_rotary_embeddings_are_found_in_every_order_of_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x, cos, sin = array(2, 7, 4, 16), array(7, 1, 8), array(7, 1, 8)
     both = lambda table: jnp.concatenate([table, table], axis=-1)  # noqa: E731
-
-    def halves(x: Any, cos: Any, sin: Any) -> Any:
-        a, b = jnp.split(x, 2, axis=-1)
-        return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
     def whole(x: Any, cos: Any, sin: Any, sign: float = -1.0) -> Any:
         turned = jnp.concatenate([sign * x[..., 8:] if sign > 0 else -x[..., 8:], x[..., :8]], -1)
         return x * cos + turned * sin
 
+    def alternating(x: Any, cos: Any, sin: Any) -> Any:
+        turned = jnp.stack([-x[..., 1::2], x[..., ::2]], axis=-1).reshape(x.shape)
+        return x * jnp.repeat(cos, 2, axis=-1) + turned * jnp.repeat(sin, 2, axis=-1)
+
+    def apart(x: Any, cos: Any, sin: Any) -> Any:
+        a, b = jnp.unstack(x.reshape(2, 7, 4, 8, 2), axis=-1)
+        return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+    def of_part(x: Any, cos: Any, sin: Any, turn: Any = turned_halves) -> Any:
+        return jnp.concatenate([turn(x[..., :16], cos, sin), x[..., 16:]], axis=-1)
+
+    wide = array(2, 7, 4, 24)
     cases: Cases = [
-        (halves, (x, cos, sin)),
+        (turned_halves, (x, cos, sin)),
         (lambda x, c, s: whole(x, both(c), both(s)), (x, cos, sin)),
-        (lambda x, c, s: jnp.concatenate([halves(x[..., :16], c, s), x[..., 16:]], -1),
-         (array(2, 7, 4, 24), cos, sin)),
-        (halves, (x.swapaxes(1, 2), cos[:, 0], sin[:, 0])),
-        # These turn the other way, or do not turn:
-        (lambda x, c, s: halves(x, c, -s), (x, cos, sin)),
+        (turned_halves, (x.swapaxes(1, 2), cos[:, 0], sin[:, 0])),
+        (lambda x, c, s: turned_halves(x, c, s).swapaxes(1, 2), (x, cos, sin)),
+        (turned_pairs, (x, cos, sin)),
+        (alternating, (x, cos, sin)),
+        (apart, (x, cos, sin)),
+        (of_part, (wide, cos, sin)),
+        (lambda x, c, s: of_part(x, c, s, turned_pairs), (wide, cos, sin)),
+        (turned_pairs, (x[:, :1], cos[0, 0], sin[0, 0])),
+        (turned_pairs, (x, array(2, 7, 1, 8), array(2, 7, 1, 8))),
+        # This turns the other way:
+        (lambda x, c, s: jnp.concatenate([x[..., :8] * c + x[..., 8:] * s,
+                                          x[..., 8:] * c - x[..., :8] * s], -1), (x, cos, sin)),
+        # The second one shares products with the first:
+        (lambda x, c, s: turned_pairs(x, c, s) + turned_pairs(x, s, c)[..., ::-1], (x, cos, sin)),
+        # These do not turn:
         (lambda x, c, s: whole(x, both(c), both(s), 1.0), (x, cos, sin)),
+        (lambda x, c, s: jnp.stack([x[..., ::2] * c - x[..., 1::2] * s,
+                                    x[..., ::2] * s - x[..., 1::2] * c], -1), (x, cos, sin)),
+        (lambda x, c, s: jnp.concatenate([x[..., 8:] * c - x[..., :8] * s,
+                                          x[..., 8:] * s + x[..., :8] * c], -1), (x, cos, sin)),
     ]  # fmt: skip
     kernels = found_in(monkeypatch, cases)
-    assert kernels == {"rotary_by_position_f32": 4, "rotary_f32": 1}
+    assert kernels == {
+        "rotary_bshd_f32": 4,
+        "rotary_f32": 1,
+        "rotary_any_bshd_f32": 7,
+        "rotary_any_f32": 1,
+    }
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float16", marks=pytest.mark.thorough)])
+def test_heads_of_16_bits_are_turned_by_tables_of_f32(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    x, cos, sin = array(2, 7, 4, 16, dtype=dtype), array(7, 1, 8), array(7, 1, 8)
+    cases: Cases = [
+        (lambda x, c, s: turned_halves(x, c, s).astype(x.dtype), (x, cos, sin)),
+        (lambda x, c, s: turned_pairs(x, c, s).astype(x.dtype), (x, cos, sin)),
+        (turned_pairs, (x, cos, sin)),  # goes on in f32
+    ]
+    short = {"bfloat16": "bf16", "float16": "f16"}[dtype]
+    kernels = found_in(monkeypatch, cases, 1e-2)
+    assert kernels == {f"rotary_any_bshd_{short}": 2, "rotary_any_bshd_f32": 1}
 
 
 def block(x: Any, weights: dict[str, Any]) -> Any:

@@ -34,6 +34,7 @@ class Atom:
 
 Dim = tuple[Atom, ...]
 Axes = tuple[Dim, ...]
+_VIEWS = ("transpose", "broadcast_in_dim", "reshape", "squeeze", "tile")
 
 
 def is_one(size: Any) -> bool:
@@ -119,6 +120,10 @@ def through(node: Node, axes: Axes) -> Axes | None:
             if len(node.operands) > 1:
                 return None
             return regrouped(axes, given.shape)
+        case "tile":  # of dims of 1, as of masks
+            repeated = zip(node.params["reps"], given.shape, axes, strict=True)
+            if all(count == 1 or is_one(size) for count, size, _ in repeated):
+                return on(given, axes)
     return None
 
 
@@ -156,7 +161,7 @@ class Seen:
         value, axes = self.value, self.axes
         while True:
             narrow = without_casts(value)
-            node = made_by(narrow, "transpose", "broadcast_in_dim", "reshape", "squeeze")
+            node = made_by(narrow, *_VIEWS)
             source = None if node is None else through(node, axes)
             if node is None or source is None:
                 return Seen(narrow, axes)
@@ -165,7 +170,7 @@ class Seen:
     @property
     def source(self) -> Seen:
         """What it is a view of."""
-        return self._through("transpose", "broadcast_in_dim", "reshape", "squeeze")
+        return self._through(*_VIEWS)
 
     @property
     def unrepeated(self) -> Seen:

@@ -153,6 +153,11 @@ def _reduction(of: Callable[..., Any]) -> Callable[..., Any]:
     return reduce
 
 
+def _tile(params: Any, given: Any, shape: Any, full: Sequence[int], sizes: Any) -> Any:
+    del shape, sizes
+    return numpy.tile(numpy.broadcast_to(given[0], full), params["reps"])
+
+
 def _cumsum(params: Any, given: Any, shape: Any, full: Sequence[int], sizes: Any) -> Any:
     del shape, sizes
     array = numpy.broadcast_to(given[0], full)
@@ -169,6 +174,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "squeeze": _reshape,
     "transpose": _transpose,
     "slice": _slice,
+    "tile": _tile,
     "cumsum": _cumsum,
     "reduce_and": _reduction(numpy.all),
     "reduce_or": _reduction(numpy.any),

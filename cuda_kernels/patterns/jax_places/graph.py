@@ -210,7 +210,7 @@ def _drop_unused(graph: Graph) -> None:
 
 # -- looking through what computes nothing
 
-VIEWS = ("reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims")
+VIEWS = ("reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "tile")
 
 
 def made_by(value: Value, *names: str) -> Node | None:

@@ -98,8 +98,13 @@ def _spec(aval: Any) -> Any:
 
 
 def _is_told(node: Node) -> bool:
-    """Whether an operation computes something that is not shared as a matter of course."""
-    return node.name not in (*VIEWS, "convert_element_type") and any(map(is_float, node.results))
+    """Whether an operation computes something that is not shared as a matter of course.
+
+    What depends on no argument is: layers share masks and tables.
+    """
+    if node.is_constant or node.name in (*VIEWS, "convert_element_type"):
+        return False
+    return any(map(is_float, node.results))
 
 
 def _chosen(graph: Graph, groups: frozenset[str]) -> dict[Value, Place]:
