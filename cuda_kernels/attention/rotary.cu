@@ -116,7 +116,8 @@ __global__ void __launch_bounds__(Threads) rotary_bshd(const T* __restrict__ x,
   turn<T, Threads, Heads, true, true>(x, cos, sin, y, heads, length, dim, tables);
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE(T)                                                                                         \
   template __global__ void rotary<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int);            \
   template __global__ void rotary_by_position<T, 128, 2>(const T*, const T*, const T*, T*, int, int, int, int); \
@@ -124,5 +125,6 @@ __global__ void __launch_bounds__(Threads) rotary_bshd(const T* __restrict__ x,
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);
+#endif
 
 }  // namespace cuda_kernels

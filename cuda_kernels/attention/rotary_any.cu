@@ -214,7 +214,8 @@ __global__ void __launch_bounds__(Threads) rotary_any(const T* __restrict__ x,
       x, cos, sin, y, FromPosition, ToPosition, pairs_in != 0, pairs_out != 0, heads, length, dim, rotated, tables);
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE_LAYOUT(T, FROM, TO)                                                           \
   template __global__ void rotary_any<T, 128, 2, FROM, TO>(                                       \
       const T*, const float*, const float*, T*, int, int, int, int, int, int, int)
@@ -225,5 +226,6 @@ __global__ void __launch_bounds__(Threads) rotary_any(const T* __restrict__ x,
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);
+#endif
 
 }  // namespace cuda_kernels

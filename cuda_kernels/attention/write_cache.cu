@@ -38,12 +38,14 @@ __global__ void __launch_bounds__(Threads) write_cache(T* __restrict__ cache,
   }
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE(T)                               \
   template __global__ void write_cache<T, 128>( \
       T*, const T*, const long long*, int, int, int, int)
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);
+#endif
 
 }  // namespace cuda_kernels

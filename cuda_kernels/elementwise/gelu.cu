@@ -22,12 +22,14 @@ __global__ void __launch_bounds__(Threads)
   map<Threads, Packs>(count, gelu, y, x);
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE(T)                                                     \
   template __global__ void gelu_erf<T, 128, 2>(const T*, T*, long long); \
   template __global__ void gelu_tanh<T, 128, 2>(const T*, T*, long long)
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);
+#endif
 
 }  // namespace cuda_kernels

@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(Threads) glu_of_halves(const T* __restrict__ x
   }
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE(T)                                                                   \
   template __global__ void geglu_erf<T, 128, 2>(const T*, const T*, T*, long long);      \
   template __global__ void geglu_tanh<T, 128, 2>(const T*, const T*, T*, long long);     \
@@ -90,5 +91,6 @@ __global__ void __launch_bounds__(Threads) glu_of_halves(const T* __restrict__ x
 INSTANTIATE(float);
 INSTANTIATE(__half);
 INSTANTIATE(__nv_bfloat16);
+#endif
 
 }  // namespace cuda_kernels

@@ -173,12 +173,14 @@ __global__ void __launch_bounds__(Threads, kResidentBlocks<Threads>) layer_norm(
   }
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE(T, THREADS, VALUES)                  \
   template __global__ void layer_norm<T, THREADS, VALUES>( \
       const T*, const T*, const T*, T*, float, int, int, int)
 INSTANTIATE(float, 256, 32);
 INSTANTIATE(__half, 128, 64);
 INSTANTIATE(__nv_bfloat16, 128, 64);
+#endif
 
 }  // namespace cuda_kernels

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_no
                                                     int columns,
                                                     int group) {
   norm_of_rows<T, Threads, Values>(x, rows, columns, group, aligned(x, weight, y), epsilon,
-                                   [&](auto first, float scale) { return Scaled<T>{weight, y + first, scale}; });
+                                   [&](long long first, float scale) { return Scaled<T>{weight, y + first, scale}; });
 }
 
 template <class T, int Threads, int Values>
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(Threads, kResident<T, Threads, Values>) rms_no
                                                          int group) {
   norm_of_rows<T, Threads, Values>(
       x, rows, columns, group, aligned(x, weight, y), epsilon,
-      [&](auto first, float scale) { return ScaledFrom<T>{weight, y + first, scale, offset}; });
+      [&](long long first, float scale) { return ScaledFrom<T>{weight, y + first, scale, offset}; });
 }
 
 // The sum of two packs, rounded as it is stored: a model that adds and normalises in two steps normalises what
@@ -254,7 +254,8 @@ __global__ void __launch_bounds__(Threads) add_rms_norm_few(const T* __restrict_
   norm_of_row<true, T, Threads, Values>(x, residual, weight, sum, y, epsilon, columns);
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 #define INSTANTIATE(T, THREADS, VALUES)                                                            \
   template __global__ void rms_norm<T, THREADS, VALUES>(const T*, const T*, T*, float, int, int,   \
                                                         int);                                      \
@@ -270,5 +271,6 @@ INSTANTIATE(__nv_bfloat16, 128, 64);
   template __global__ void add_rms_norm_few<T, 256, 32>(const T*, const T*, const T*, T*, T*, float, int)
 INSTANTIATE_FEW(__half);
 INSTANTIATE_FEW(__nv_bfloat16);
+#endif
 
 }  // namespace cuda_kernels

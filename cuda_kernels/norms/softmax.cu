@@ -70,9 +70,11 @@ __global__ void __launch_bounds__(Threads)
   }
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX.
+// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
+#ifndef __CUDACC_RTC__
 template __global__ void softmax<float, 256, 32>(const float*, float*, int, int, int);
 template __global__ void softmax<__half, 256, 32>(const __half*, __half*, int, int, int);
 template __global__ void softmax<__nv_bfloat16, 256, 32>(const __nv_bfloat16*, __nv_bfloat16*, int, int, int);
+#endif
 
 }  // namespace cuda_kernels

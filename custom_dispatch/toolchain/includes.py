@@ -135,6 +135,7 @@ class _Scan:
     _texts: list[tuple[str, bytes]] = field(default_factory=list)
     _looked_up: set[tuple[str, str]] = field(default_factory=set)
     _exists: dict[str, bool] = field(default_factory=dict)
+    _is_link: dict[str, bool] = field(default_factory=dict)
     _macros: dict[bytes, set[bytes]] = field(default_factory=dict)
     _computed: list[tuple[str, bytes]] = field(default_factory=list)
     _asking: set[bytes] = field(default_factory=set)
@@ -260,6 +261,7 @@ class _Scan:
                 if not self._is_file(path):
                     self.absent.add(self._first_absent(place, spelled))
                     continue
+                path = self._without_detours(path)
                 tree = self._tree_of(path)
                 if tree is not None:
                     yield from self._enter(tree)
@@ -285,6 +287,24 @@ class _Scan:
             raise _UntoldError
         for name in names:
             yield from self._look_up(name, "", quoted=False)
+
+    def _without_detours(self, path: str) -> str:
+        """A file's path without `x/..`, unless x is a link; a header that names itself through such
+        a path, as in a remark, would have ever longer ones.
+        """
+        if "/../" not in path:
+            return path
+        parts: list[str] = []
+        for part in path.split("/"):
+            if part == ".." and parts and parts[-1] not in ("", ".", ".."):
+                before = "/".join(parts)
+                if before not in self._is_link:
+                    self._is_link[before] = os.path.islink(before)  # noqa: PTH114
+                if not self._is_link[before]:
+                    parts.pop()
+                    continue
+            parts.append(part)
+        return "/".join(parts)
 
     def _is_file(self, path: str) -> bool:
         known = self._exists.get(path)

@@ -114,6 +114,22 @@ def test_headers_that_include_each_other_end(write: Write, store: Store) -> None
     assert len(found.read) == 2
 
 
+def test_a_header_that_names_itself_through_its_directory_is_read_once(
+    write: Write, store: Store
+) -> None:
+    header = write("include/a.h", '// To be included: #include "../include/a.h".')
+    (header.parents[1] / "link").symlink_to("include")
+    found = find('#include "../include/../x/../include/a.h"', header.parents[1] / "x", store)
+    assert found is not None
+    assert found.read == ()  # there is no directory x
+    found = find('#include "include/a.h"', header.parents[1], store)
+    assert found is not None
+    assert found.read == (str(header),)
+    found = find('#include "link/../include/a.h"', header.parents[1], store)
+    assert found is not None  # a link may lead elsewhere later
+    assert found.read == (f"{header.parents[1]}/link/../include/a.h",)
+
+
 def test_a_tree_is_one_input_with_the_places_before_it(write: Write, store: Store) -> None:
     tree = write("tree/one.h", "#include <own.h>\n#include <two.h>").parent
     write("tree/two.h", "")
