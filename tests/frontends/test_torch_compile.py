@@ -357,6 +357,9 @@ def test_operators_that_do_not_fit_are_refused_by_name_and_place() -> None:
         "  expected: a kernel that is given: row_norm\n"
         "  next step: give the kernel too, or write the model without the operator."
     )
+    assert "expected: operators of PyTorch that IREE knows, since no kernel is given\n" in refusal(
+        LinkError, model, a, a.clone()
+    )
     assert refusal(LinkError, model, a.double(), a, kernels=simple_mul) == (
         "The operator `elsewhere.simple_mul` at test_torch_compile.py has tensor<8xf64> for "
         "`lhs`.\n"

@@ -33,7 +33,23 @@ class Each(nn.Module):
             functional.interpolate(x, size=(9, 4), mode="bilinear", align_corners=True),
             functional.interpolate(x, scale_factor=2, mode="bilinear"),
             self.normed(x[:, :, 0]),
+            functional.interpolate(x, size=(4, 9), mode="bilinear", antialias=True),
+            functional.interpolate(x, scale_factor=0.7, mode="bicubic", antialias=True),
+            torch.ops.aten.constant_pad_nd(x, [1, -2, -1, 2], 1.5),
+            functional.unfold(x, (3, 2), padding=1, stride=2),
+            functional.fold(x.reshape(2, 18, 12), (7, 4), (3, 2), padding=(1, 0), stride=(2, 1)),
         )
+
+
+def test_exponential_units_are_not_rounded_in_between() -> None:
+    class Units(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return functional.selu(x), functional.elu(x, 0.7), functional.celu(x, 0.7)
+
+    x = torch.randn(64, 64).bfloat16()
+    found = cd.load(cd.torch.compile(Units(), (x,), ["cpu"])).main(x)
+    for one, wanted in zip(found, Units()(x), strict=True):
+        assert torch.allclose(torch.from_dlpack(one).float(), wanted.float(), rtol=2**-7, atol=0)
 
 
 def test_they_give_what_pytorch_gives() -> None:
@@ -56,3 +72,13 @@ def test_padding_is_that_of_pytorch(mode: str, axes: int) -> None:
         assert torch.equal(
             pad(x, numbers, mode, value), functional.pad(x, numbers, mode=mode, value=value)
         )
+
+
+def test_an_encoder_takes_any_mask_without_a_hint_of_what_it_is() -> None:
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
+    x, causal = torch.randn(2, 5, 16), nn.Transformer.generate_square_subsequent_mask(5)
+    program = cd.load(cd.torch.compile(model, (x, causal), ["cpu"]))
+    for mask in (causal, causal.T.contiguous(), torch.randn(5, 5)):
+        found = torch.from_dlpack(program.main(x, mask))
+        assert torch.allclose(found, model(x, mask=mask), atol=1e-5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+import math
+from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -145,6 +147,8 @@ def in_known_words(node: torch.fx.Node) -> None:
         node.target = aten.scaled_dot_product_attention.default
     elif node.target.name().startswith("aten::scatter"):
         node.args = (node.args[0], arguments_of(node)["dim"], *node.args[2:])
+    elif node.target == aten.constant_pad_nd.default and min(node.args[1], default=0) < 0:
+        node.target, node.args = aten.pad.default, (*node.args[:2], "constant", *node.args[2:])
     elif node.target.name() == _FALLBACK:
         node.target = grouped_mm()
     elif node.target == aten._grouped_mm.default:
@@ -202,6 +206,49 @@ def _pad(x: Tensor, pad: Any, mode: str = "constant", value: float | None = None
     return aten.constant_pad_nd(x, more, value or 0) if mode == "constant" and any(more) else x
 
 
+def _fold(x: Tensor, size: Any, taps: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+    """A sum of what each tap has, with zeros in between."""
+    pairs = zip(size, taps, dilation, padding, stride, strict=True)
+    counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in pairs]
+    channels = x.shape[-2] // math.prod(taps)
+    parts = x.reshape(*x.shape[:-2], channels, *taps, *counts)
+    total = x.new_zeros(*parts.shape[:-4], *size)
+    whole = [n * s for n, s in zip(counts, stride, strict=True)]
+    for tap in product(*map(range, taps)):
+        part = parts[..., tap[0], tap[1], :, None, :, None]
+        part = _pad(part, (0, stride[1] - 1, 0, 0, 0, stride[0] - 1))
+        top, left = (n * d - p for n, d, p in zip(tap, dilation, padding, strict=True))
+        ends = left, size[1] - whole[1] - left, top, size[0] - whole[0] - top
+        total = total + _pad(part.reshape(*parts.shape[:-4], *whole), ends)
+    return total
+
+
+def _elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    """In f32: IREE rounds the numbers and what is in between to 16 bits."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    below = torch.expm1(wide * input_scale) * (alpha * scale)
+    return torch.where(wide > 0, wide * scale, below).to(x.dtype)
+
+
+def _resized(cubic: bool, x: Tensor, size: Any, corners: bool, *by: float | None) -> Tensor:
+    """Each axis multiplied by the weights of a filter that is as wide as what is left out."""
+    y = x.float()
+    for axis, (out, scale) in enumerate(zip(size, (*by, None, None), strict=False), 2):
+        known = x.shape[axis]
+        step = 1 / scale if scale else known / out
+        if corners:
+            step = (known - 1) / (out - 1) if out > 1 else 0.0
+        centre = (torch.arange(out) + 0.5) * step
+        t = ((torch.arange(known) + 0.5 - centre[:, None]) / max(step, 1.0)).abs()
+        weights = (1 - t).clamp(min=0)
+        if cubic:
+            far = ((-0.5 * t + 2.5) * t - 4) * t + 2
+            weights = torch.where(t < 1, (1.5 * t - 2.5) * t * t + 1, torch.where(t < 2, far, 0.0))
+        weights = weights / weights.sum(1, keepdim=True)
+        y = (y.transpose(axis, -1) @ weights.T).transpose(axis, -1)
+    return y.to(x.dtype)
+
+
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     """PyTorch's own has sizes that IREE does not work out."""
     others = [axis for axis in range(v.dim()) if axis != dim % v.dim()]
@@ -216,10 +263,16 @@ def own() -> dict[Any, Any]:
         aten.pad.default: _pad,
         aten.prelu.default: _prelu,
         aten.scatter.value: _scatter_value,
+        aten.celu.default: lambda x, alpha=1.0: _elu(x, alpha, 1.0, 1.0 / alpha),
+        aten.col2im.default: _fold,
+        aten.elu.default: _elu,
+        aten.selu.default: lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805),
         # As IREE's sort is, and the kernel.
         aten.sort.stable: lambda x, dim=-1, descending=False, **_: torch.sort(x, dim, descending),
         aten.topk.default: _topk,  # IREE knows no unsorted one
         aten._grouped_mm.default: _grouped_mm,
+        aten._upsample_bilinear2d_aa.default: partial(_resized, False),
+        aten._upsample_bicubic2d_aa.default: partial(_resized, True),
         aten._weight_norm_interface.default: _weight_norm,
         grouped_mm(): _grouped_mm,
     }

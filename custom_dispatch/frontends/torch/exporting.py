@@ -161,9 +161,14 @@ def _watched(model: torch.nn.Module, names: Mapping[int, str]) -> Iterator[list[
         )
 
     hooks = (model.register_forward_pre_hook(begin), model.register_forward_hook(end))
+    layers = torch.nn.modules.transformer
+    looks = layers._detect_is_causal_mask
+    # Whether a mask is causal depends on data. Its numbers are read where nobody says so.
+    layers._detect_is_causal_mask = lambda *given: given[1] is True
     try:
         yield changes
     finally:
+        layers._detect_is_causal_mask = looks
         for hook in hooks:
             hook.remove()
 

@@ -50,7 +50,8 @@ _WRONG = [
     *("torch.aten.grid_sampler", "torch.aten.log_sigmoid", "torch.aten.log_sigmoid_forward"),
     *("torch.aten.scatter.value", "torch.aten.threshold", "torch.aten.topk"),
     *("torch.aten._weight_norm_interface", "torch.aten.pad", "torch.aten.prelu"),
-    "torch.aten.upsample_bilinear2d.vec",
+    *("torch.aten.upsample_bilinear2d.vec", "torch.aten.im2col", "torch.aten.col2im"),
+    *("torch.aten.elu", "torch.aten.celu", "torch.aten.selu"),
 ]
 """Operators that IREE converts into what is not the same, or knows and cannot compile, by their
 names in the torch dialect."""

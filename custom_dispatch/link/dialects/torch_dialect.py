@@ -96,7 +96,9 @@ def convert_torch(
                 raise LinkError(
                     f"The model calls the operator `{name.removeprefix('torch.')}`{place}, which "
                     "IREE does not know, and no kernel has that name.",
-                    expected=f"a kernel that is given: {', '.join(sorted(kernels))}",
+                    expected=f"a kernel that is given: {', '.join(sorted(kernels))}"
+                    if kernels
+                    else "operators of PyTorch that IREE knows, since no kernel is given",
                     next_step="give the kernel too, or write the model without the operator.",
                 )
         raise ModelError(
