@@ -169,6 +169,7 @@ def test_softmax_and_activations_are_found_by_their_values(
         (nn.gelu, (x,)),
         (lambda x: x * nn.sigmoid(2 * root * (x + 0.044715 * x**3)), (x,)),
         (lambda x, up: up * (x / (1 + jnp.exp(-x))), (x, up)),
+        (lambda x, up: nn.gelu(x) * up, (x, up)),
         # These are none:
         (lambda x: jnp.exp(x) / jnp.exp(x).sum(0)[None] * 2, (x[:, :, :5],)),
         (lambda x: jnp.exp(x) / jnp.exp(x).sum(0)[:, None], (x[0, :5, :5],)),
@@ -180,6 +181,7 @@ def test_softmax_and_activations_are_found_by_their_values(
         "gelu_erf_f32": 2,
         "gelu_tanh_f32": 2,
         "swiglu_f32": 1,
+        "geglu_tanh_f32": 1,
     }
 
 
@@ -295,13 +297,76 @@ def test_what_looks_like_attention_is_left_to_products(monkeypatch: pytest.Monke
         (lambda q, k, v: nn.softmax(q @ k.T, axis=0) @ v, (q, k, v)),
         (lambda q, k, v: (nn.softmax(q @ k.T) * 2 + 1) @ v, (q, k, v)),
         (lambda q, v: nn.softmax(q @ q.T).T @ v, (q, q + 1)),
-        (lambda q, k, v: nn.softmax(jnp.tanh(q @ k.T)) @ v, (q, k, v)),
+        (lambda q, k, v: nn.softmax(jnp.sin(q @ k.T)) @ v, (q, k, v)),
+        (lambda q, k, v, m: nn.softmax(jnp.tanh(q @ k.T + m)) @ v, (q, k, v, array(QUERIES, KEYS))),
         (lambda q, k, v, m: nn.softmax(jnp.where(m, q @ k.T, -1.0)) @ v, (q, k, v, seen)),
         (lambda q, k, v: nn.softmax(q @ k.T) @ v, (array(3, 300), array(4, 300), array(4, 300))),
     ]
     kernels = found_in(monkeypatch, cases)
     assert not [name for name in kernels if "attention" in name]
     assert sum(count for name, count in kernels.items() if "softmax" not in name) == 2 * len(cases)
+
+
+def with_sinks(scores: Any, sinks: Any) -> Any:
+    joined = jnp.concatenate([scores, jnp.broadcast_to(sinks, (*scores.shape[:-1], 1))], axis=-1)
+    return nn.softmax(joined, axis=-1)[..., :-1]
+
+
+def summed_with_sinks(scores: Any, sinks: Any) -> Any:
+    largest = jnp.maximum(scores.max(axis=-1, keepdims=True), sinks)
+    weights = jnp.exp(scores - largest)
+    return weights / (weights.sum(axis=-1, keepdims=True) + jnp.exp(sinks - largest))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
+)
+def test_attention_has_soft_caps_and_sinks(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    q, k = array(2, QUERIES, HEADS, 16, dtype=dtype), array(2, KEYS, 2, 16, dtype=dtype)
+    sinks = array(HEADS, dtype=dtype)
+    rows = jnp.asarray(random.random((2, 1, QUERIES, KEYS)) < 0.6).at[1, 0, 2].set(False)
+
+    def grouped(q: Any, k: Any, cap: float, mask: Any, of: Any, sinks: Any) -> Any:
+        scores = jnp.einsum("bqkgd,bskd->bkgqs", q.reshape(2, -1, 2, HEADS // 2, 16), k)
+        scores = scores.reshape(2, HEADS, -1, k.shape[1]).astype("float32") / 4
+        scores = jnp.tanh(scores / cap) * cap if cap else scores
+        scores = jnp.where(mask, scores, -1e30)
+        if of is not None:
+            scores = of(scores, sinks[:, None, None].astype("float32"))
+        else:
+            scores = nn.softmax(scores)
+        weights = scores.reshape(2, 2, HEADS // 2, -1, k.shape[1]).astype(q.dtype)
+        return jnp.einsum("bkgqs,bskd->bqkgd", weights, k).reshape(q.shape)
+
+    causal = numpy.tril(numpy.ones((KEYS, KEYS), bool))
+    longer = array(2, KEYS, HEADS, 16, dtype=dtype)
+    cases: Cases = [
+        (lambda q, k, m, s: grouped(q, k, 0.0, m, with_sinks, s), (q, k, rows, sinks)),
+        (lambda q, k, m, s: grouped(q, k, 0.0, m, summed_with_sinks, s), (q, k, rows, sinks)),
+        (lambda q, k, m: grouped(q, k, 3.0, m, None, None), (q, k, rows)),
+        (lambda q, k, m, s: grouped(q, k, 3.0, m, with_sinks, s), (q, k, rows, sinks)),
+        (lambda q, k, s: grouped(q, k, 2.0, causal, with_sinks, s), (longer, k, sinks)),
+        (lambda q, k, s, m: grouped(q, k, 0.0, m & causal, with_sinks, s),
+         (longer, k, sinks, rows[:, :, :1].at[1].set(False))),
+    ]  # fmt: skip
+    kernels = found_in(monkeypatch, cases, 3e-6 if dtype == "float32" else 1e-2)
+    assert sum(kernels.values()) == len(cases)
+    assert all("capped_attention" in name for name in kernels)
+
+
+def test_what_looks_like_a_sink_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, sink = array(QUERIES, 16), array(KEYS, 16), array(1)
+
+    def joined(scores: Any, sink: Any) -> Any:
+        return jnp.concatenate([scores, jnp.broadcast_to(sink, (*scores.shape[:-1], 1))], axis=-1)
+
+    cases: Cases = [
+        (lambda q, k, s: nn.softmax(joined(q @ k.T, s))[:, 1:] @ k, (q, k, sink)),
+        (lambda q, k, s: nn.softmax(joined(q @ k.T, s), axis=0)[:, :-1] @ k, (q, k, sink)),
+        (lambda q, k, s: (jnp.exp(q @ k.T - 1) / (jnp.exp(q @ k.T - 1).sum(-1, keepdims=True)
+                          + jnp.exp(s - 2))) @ k, (q, k, sink)),
+    ]  # fmt: skip
+    assert not [name for name in found_in(monkeypatch, cases) if "attention" in name]
 
 
 def turned_halves(x: Any, cos: Any, sin: Any) -> Any:

@@ -144,16 +144,25 @@ def gelus(graph: Graph, groups: frozenset[str]) -> Iterator[Place]:
             yield place(kernel, [found[0]], [value], partial(_as_rows, kernel))
 
 
+_GATES = {
+    "silu": ("swiglu", "swiglu"),
+    "gelu_erf": ("gelu", "geglu_erf"),
+    "gelu_tanh": ("gelu", "geglu_tanh"),
+}
+"""Groups and kernels of gated linear units, by their activations."""
+
+
 def gated(graph: Graph, groups: frozenset[str]) -> Iterator[Place]:
-    """SiLU times something: `silu(gate) * up`."""
-    for value, kind in _activated(graph, "swiglu" in groups):
+    """An activation times something: `silu(gate) * up`, `gelu(gate) * up`."""
+    for value, kind in _activated(graph, bool({"swiglu", "gelu"} & groups)):
         found = activation_after(value, exclusive=False)
-        if found is None or found[1] != "silu":
+        group, gate = _GATES.get(found[1], ("", "")) if found is not None else ("", "")
+        if found is None or group not in groups:
             continue
         for user in found[0].users:
             up = next((each for each in user.operands if each is not found[0]), None)
             if user.name == "mul" and up is not None and up.shape == value.shape:
-                kernel = f"swiglu_{kind}"
+                kernel = f"{gate}_{kind}"
                 yield place(kernel, [user.result], [value, up], partial(_as_rows, kernel))
 
 

@@ -25,12 +25,9 @@ from cuda_kernels.patterns.jax_places.graph import (
     VIEWS,
     Graph,
     Node,
-    made_by,
-    number_of,
     only_user,
 )
 from cuda_kernels.patterns.jax_places.masks import (
-    HIDDEN,
     Mask,
     as_bools,
     as_numbers,
@@ -38,21 +35,12 @@ from cuda_kernels.patterns.jax_places.masks import (
     parts_of,
 )
 from cuda_kernels.patterns.jax_places.place import WIDE, Place, call, exists, kind_of, place
-from cuda_kernels.patterns.jax_places.rows import softmax_of
+from cuda_kernels.patterns.jax_places.scores import Scores, factored, scores_of
+from cuda_kernels.patterns.jax_places.sinks import weights_of
 
 _UNSEEN = -1e30
 """What is added to a score that a bool hides, where a type holds it. Of any score that makes this
 number, so that where everything is hidden all keys weigh the same, as in JAX."""
-_MOST_STEPS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class _Scores:
-    """What scores are made of."""
-
-    product: Seen
-    scale: float = 1.0
-    masks: tuple[Mask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +65,9 @@ class _Attention:
     """Heads of keys."""
     causal: bool = False
     masks: tuple[Mask, ...] = field(default=())
+    softcap: float = 0.0
+    sinks: Seen | None = None
+    """Scores of heads that no key has."""
 
 
 def attentions(graph: Graph, groups: frozenset[str]) -> Iterator[Place]:
@@ -98,91 +89,23 @@ def _attentions_at(node: Node) -> Iterator[_Attention]:
     if not keys:
         return
     for weights, values in ((left, right), (right, left)):
-        softmax = softmax_of(weights)
+        softmax = weights_of(weights)
         if softmax is None or flat(softmax.over) != flat(summed):
             continue
-        scores = _scores(softmax.scores)
+        scores = scores_of(softmax.scores)
         if scores is None:
             continue
-        found = _operands(scores, values, result, flat(summed))
+        found = _operands(scores, values, result, flat(summed), softmax.sinks)
         if found is not None:
             yield found
-
-
-# -- scores
-
-
-def _scores(seen: Seen, steps: int = 0) -> _Scores | None:
-    """The product that scores are of, and what is done to it."""
-    found = seen.base
-    node = found.value.node
-    if node is None or steps > _MOST_STEPS:
-        return None
-    steps += 1
-    match node.name:
-        case "dot_general":
-            return _Scores(found)
-        case "mul" | "div":
-            for index in (0, 1) if node.name == "mul" else (0,):
-                number = number_of(node.operands[1 - index])
-                inner = None if not number else _scores(found.operand(index), steps)
-                if inner is not None and number:
-                    factor = number if node.name == "mul" else 1.0 / number
-                    return _scaled(inner, factor)
-        case "add" | "sub":
-            for index in (0, 1) if node.name == "add" else (0,):
-                inner = _scores(found.operand(index), steps)
-                if inner is not None:
-                    factor = 1.0 if node.name == "add" else -1.0
-                    mask = Mask(found.operand(1 - index), True, factor=factor)
-                    return replace(inner, masks=(*inner.masks, mask))
-        case "select_n" if len(node.operands) == 3:
-            for shown, hidden in ((2, 1), (1, 2)):
-                fill = number_of(node.operands[hidden])
-                if fill is None or fill > HIDDEN:
-                    continue
-                inner = _scores(found.operand(shown), steps)
-                if inner is not None:
-                    mask = Mask(found.operand(0), False, shown == 1, fill)
-                    return replace(inner, masks=(*inner.masks, mask))
-    return None
-
-
-def _scaled(scores: _Scores, factor: float) -> _Scores | None:
-    if any(not mask.added for mask in scores.masks) and factor <= 0:
-        return None
-    masks = tuple(
-        replace(mask, factor=mask.factor * factor)
-        if mask.added
-        else replace(mask, fill=mask.fill * factor)
-        for mask in scores.masks
-    )
-    return replace(scores, scale=scores.scale * factor, masks=masks)
-
-
-def _factored(seen: Seen) -> tuple[Seen, float]:
-    """An operand without the number that it is multiplied by, and that number."""
-    found, factor = seen.widened, 1.0
-    while (node := made_by(found.value, "mul", "div")) is not None:
-        numbers = [number_of(each) for each in node.operands]
-        if numbers[1] is not None and numbers[1] != 0.0:
-            index = 0
-        elif numbers[0] is not None and node.name == "mul":
-            index = 1
-        else:
-            break
-        number = numbers[1 - index]
-        if not number or not math.isfinite(number):
-            break
-        factor *= number if node.name == "mul" else 1.0 / number
-        found = found.operand(index).widened
-    return found, factor
 
 
 # -- operands
 
 
-def _operands(scores: _Scores, values: Seen, result: Seen, keys: Dim) -> _Attention | None:
+def _operands(
+    scores: Scores, values: Seen, result: Seen, keys: Dim, sinks: Seen | None
+) -> _Attention | None:
     node = scores.product.value.node
     assert node is not None  # noqa: S101 - it is a product
     left, right, summed = product_operands(node, scores.product.axes)
@@ -195,7 +118,7 @@ def _operands(scores: _Scores, values: Seen, result: Seen, keys: Dim) -> _Attent
     parts = [part for mask in scores.masks for part in parts_of(mask)]
     for part in parts:
         part.dims()  # which may take some dims apart
-    (q, by_q), (k, by_k) = _factored(left), _factored(right)
+    (q, by_q), (k, by_k) = factored(left), factored(right)
     v = values.widened
     keys, depth = flat(keys), flat(depth)
     width = tuple(atom for atom in v.atoms if atom not in {*q.atoms, *keys, *k.atoms})
@@ -210,7 +133,10 @@ def _operands(scores: _Scores, values: Seen, result: Seen, keys: Dim) -> _Attent
     if {*result.atoms} != {*q.atoms} - {*depth} | {*width}:
         return None
     start = _Attention(
-        *(q, k, v, result, scores.scale * by_q * by_k, keys, depth, width), queries=rows
+        *(q, k, v, result, scores.scale * by_q * by_k, keys, depth, width),
+        queries=rows,
+        softcap=scores.softcap,
+        sinks=None if sinks is None else sinks.widened,
     )
     heads = tuple(atom for atom in q.atoms if atom in outer)
     return _with_masks(start, heads, parts)
@@ -235,8 +161,9 @@ def _with_masks(start: _Attention, outer: Dim, parts: list[Mask]) -> _Attention 
         elif found == "causal":
             causal = found
     varied = set[Atom]().union(*(part.dims() for part in left)) if left else set[Atom]()
+    of_sinks = {*start.sinks.atoms} if start.sinks is not None else set[Atom]()
     if choice is None:
-        choice = _queries(rows, varied)
+        choice = _queries(tuple(atom for atom in rows if atom not in of_sinks), varied)
     groups = tuple(atom for atom in rows if atom not in choice)
     if varied & {*groups}:  # a mask for each head of a group: all of it is queries
         if causal:
@@ -248,6 +175,11 @@ def _with_masks(start: _Attention, outer: Dim, parts: list[Mask]) -> _Attention 
         batch == outer[: len(batch)] and len(heads) > 1
     ):
         batch, heads = outer[:-1], outer[-1:]
+    if of_sinks:
+        heads = tuple(atom for atom in outer if atom in of_sinks)
+        batch = tuple(atom for atom in outer if atom not in of_sinks)
+        if not of_sinks <= {*heads, *groups} or varied & {*heads}:
+            return None
     return replace(
         start,
         queries=choice,
@@ -298,6 +230,8 @@ def _as_place(found: _Attention) -> Place | None:
         if kind != "f32" and narrow.value.dtype != wide:
             return None
     of_keys = not any(mask.dims() & {*found.queries} for mask in found.masks)
+    if found.sinks is not None and kind != "f32" and found.sinks.value.dtype != wide:
+        return None
     by_bools = bool(hidden) and not added and not of_keys
     makes_up = bool(hidden) and (found.causal or kind == "f16")
     form = ""
@@ -316,12 +250,15 @@ def _kernel_place(
 ) -> Place | None:
     end = f"_{sizes[0]}" if sizes[0] == sizes[1] and sizes[0] in (32, 64, 128) else ""
     name = f"{form}attention_{kind}{end}"
+    is_capped = bool(found.softcap) or found.sinks is not None
+    if is_capped:
+        name = f"{form}capped_attention_{kind}"
     by_position = f"attention_by_position_{kind}{end}"
     of_heads = (*found.heads, *found.groups)
     placed = [found.batch, found.queries, of_heads, found.width]
     is_by_position = (
         bool(end)
-        and not (form or makes_up)
+        and not (form or makes_up or is_capped)
         and exists(by_position)
         and any(each.atoms == flat(*placed) for each in _views(target))
     )
@@ -331,12 +268,14 @@ def _kernel_place(
     result = placed if is_by_position else [found.batch, of_heads, found.queries, found.width]
     wide = jnp.dtype(WIDE[kind])
     masks = found.masks
+    of_sinks = [] if found.sinks is None else [found.sinks]
     scale, causal = float(found.scale), found.causal
     of_mask: list[Dim] = [found.batch, (), found.queries, found.keys]
     if form == "":
         of_mask[2] = ()
 
-    def build(q: Any, k: Any, v: Any, *arrays: Any) -> list[Any]:
+    def build(q: Any, k: Any, v: Any, *others: Any) -> list[Any]:
+        arrays, sinks = others[: len(masks)], others[len(masks) :]
         given = [
             arranged(array, seen.axes, dims).astype(wide)
             for array, seen, dims in (
@@ -360,14 +299,21 @@ def _kernel_place(
                     one = as_numbers(mask, array, of_mask, wide)
                     mask_array = one if mask_array is None else mask_array + one
         more = {} if mask_array is None else {"mask": mask_array}
+        if is_capped:
+            more["softcap"] = float(found.softcap)
+        for array, seen in zip(sinks, of_sinks, strict=True):
+            more["sinks"] = arranged(array, seen.axes, [of_heads]).astype(wide)
         done = call(name)(*given, scale=scale, causal=causal, **more)
-        if makes_up and shown is not None:
+        # A query that sees nothing gives its sink all the weight.
+        if makes_up and shown is not None and not sinks:
             done = _made_up(done, shown, given[2], found)
         return [arranged(done, result, target.axes).astype(target.value.dtype)]
 
     operands = [each.value for each in (found.q, found.k, found.v)]
     operands += [mask.base.value for mask in masks]
-    return place(name, [target.value], operands, build, scale=scale, causal=causal)
+    operands += [each.value for each in of_sinks]
+    cap = {"softcap": float(found.softcap)} if is_capped else {}
+    return place(name, [target.value], operands, build, scale=scale, causal=causal, **cap)
 
 
 def _views(seen: Seen) -> Iterator[Seen]:

@@ -1,4 +1,4 @@
-"""Rotary embeddings: of pairs half a head apart or beside each other, of heads or a part of them."""
+"""Rotary embeddings, of pairs half a head apart or beside each other, of heads or parts of them."""
 
 from __future__ import annotations
 
