@@ -107,7 +107,12 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     tolerance = check_verify(verify)
     arrays = [] if tolerance is None else arrays_of(arguments)
     items = [Pattern(x) if isinstance(x, Kernel | Choice) else x for x in as_list(replace)]
-    rules = [item for item in items if isinstance(item, Rule)]
+    kind = "cuda" if any(target.is_cuda for target in check_targets(targets)) else "cpu"
+    rules = [
+        dataclasses.replace(item, groups=(*item.groups, kind))
+        for item in items
+        if isinstance(item, Rule)
+    ]
     others = patterns_of([item for item in items if not isinstance(item, Rule)])
     patterns = for_targets(others, check_targets(targets))
     say("exporting the function with JAX")

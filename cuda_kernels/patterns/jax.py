@@ -1,8 +1,9 @@
 """Where the shipped kernels go in functions of JAX, for `cd.jax.compile(..., replace=...)`.
 
 Each name is a tuple of rules, which find what a kernel computes however it is written: see
-`cuda_kernels.patterns.jax_places`. None of them has to be found. In 16 bits a model rounds once an
-operation; the kernels round the result alone.
+`cuda_kernels.patterns.jax_places`. None of them has to be found, and `everything`
+leaves places to IREE whose sizes its own code is faster for (`profitable.py`). In 16 bits a model
+rounds once an operation; the kernels round the result alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import custom_dispatch as cd
-from cuda_kernels.patterns.jax_places.rewriting import put_kernels
+from cuda_kernels.patterns.jax_places.rewriting import PROFITABLE, put_kernels
 from cuda_kernels.shared.lazily import lazily
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _rules(*groups: str) -> Rules:
 
 _TABLE: dict[str, Callable[[], Rules]] = {
     **{name: partial(_rules, *groups) for name, groups in _GROUPS.items()},
-    "everything": partial(_rules, *_GROUPS),
+    "everything": partial(_rules, *(PROFITABLE + name for name in _GROUPS)),
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

@@ -28,7 +28,7 @@ _ROWS = ("softmax", "layer_norm", "rms_norm", "add_rms_norm")
 
 def where_profitable(patterns: Iterable[Found]) -> tuple[Found, ...]:
     """The patterns, those of some kernels for places alone where the kernel is faster."""
-    rules = _by_kernel()
+    rules = by_kernel()
     return tuple(
         each.profitable_where(**rules[each.item.name]) if each.item.name in rules else each
         for each in patterns
@@ -36,7 +36,8 @@ def where_profitable(patterns: Iterable[Found]) -> tuple[Found, ...]:
 
 
 @cache
-def _by_kernel() -> dict[str, Rules]:
+def by_kernel() -> dict[str, Rules]:
+    """The conditions of kernels that have some, by their names."""
     on_gpus, on_cpus = _convolutions()
     elements = cd.batch * cd.dim("columns")
     return {

@@ -17,10 +17,12 @@ from jax.extend.core import jaxpr_as_fun
 
 import custom_dispatch as cd
 from cuda_kernels.patterns import jax as jax_patterns
+from cuda_kernels.patterns.jax_places.rewriting import put_kernels
 from custom_dispatch.frontends.jax import primitive
 from custom_dispatch.frontends.jax.exporting import export_function
-from custom_dispatch.frontends.jax.rewriting import apply_rules
+from custom_dispatch.frontends.jax.rewriting import Rule, apply_rules
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.match.pattern import as_list
 
 random = numpy.random.default_rng(0)
 nn = jax.nn
@@ -488,6 +490,30 @@ def test_a_block_of_symbolic_sizes_has_the_same_places_and_runs() -> None:
     for batch, length in ((1, 3), (3, 17)):
         x = random.normal(size=(batch, length, width)).astype("f4")
         numpy.testing.assert_allclose(program.main(x), model(x), rtol=2e-5, atol=2e-5)
+
+
+def test_small_products_are_left_to_iree_on_cpus_and_its_users_have_the_last_word() -> None:
+    def places(size: int, targets: Sequence[str], *replace: Any) -> set[str]:
+        x, w = (jax.ShapeDtypeStruct((size, size), "float32") for _ in range(2))
+
+        def model(x: Any, w: Any) -> Any:
+            return nn.softmax(nn.relu(x @ w))
+
+        closed = jax.make_jaxpr(model)(x, w)
+        given = [*as_list(replace), Rule(put_kernels, tuple(targets))]
+        _, report = apply_rules(closed, given)
+        return {item.kernel for item in report}
+
+    both = {"matmul_relu_f32", "softmax_f32"}
+    assert not places(16, ["cpu"], jax_patterns.everything)
+    assert places(1024, ["cpu"], jax_patterns.everything) == both
+    assert places(16, ["cuda"], jax_patterns.everything) == both
+    chosen = places(16, ["cpu"], jax_patterns.matmul, jax_patterns.everything)
+    assert chosen == {"matmul_relu_f32"}
+    x = jnp.ones((4, 4))
+    with pytest.warns(UserWarning, match="[Nn]othing|No "):
+        module = cd.jax.compile(lambda x: x @ x, (x,), ["cpu"], replace=jax_patterns.everything)
+    assert not module.replaced
 
 
 def test_a_rule_is_no_pattern_of_mlir() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -10,6 +12,13 @@ from typing import Any
 import custom_dispatch as cd
 from cuda_kernels import attention, elementwise, gemm, norms
 from cuda_kernels.patterns.jax_places.graph import Node, Value, nodes_between
+from custom_dispatch.kernel.binding import bind_dims
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import kernels_of
+from custom_dispatch.kernel.evaluation import holds
+from custom_dispatch.kernel.expr import Condition
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import Buffer
 
 KINDS = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 """The element types of kernels, by what numpy calls them."""
@@ -49,11 +58,56 @@ def kind_of(value: Value) -> str:
     return KINDS.get(str(value.dtype), "")
 
 
+def call(name: str) -> Callable[..., Any]:
+    """A kernel that ships as a function of JAX; it refuses sizes for which IREE is faster."""
+
+    def called(*arrays: Any, **others: Any) -> Any:
+        function = _function(name)
+        for condition in (_CONDITIONS.get() or {}).get(name, ()):
+            if not _may_hold(condition, function.kernel, arrays, others):
+                raise IreeIsFaster
+        return function(*arrays, **others)
+
+    return called
+
+
 @cache
-def call(name: str) -> Any:
-    """A kernel that ships as a function of JAX."""
+def _function(name: str) -> Any:
     modules = (attention, elementwise, gemm, norms)
     return cd.jax.call(next(getattr(each, name) for each in modules if name in dir(each)))
+
+
+class IreeIsFaster(Exception):  # noqa: N818 - nothing is wrong
+    """A place is left to IREE."""
+
+
+_CONDITIONS: ContextVar[Mapping[str, Sequence[Condition]] | None]
+_CONDITIONS = ContextVar("conditions", default=None)
+
+
+@contextmanager
+def only_where(conditions: Mapping[str, Sequence[Condition]]) -> Iterator[None]:
+    """Put kernels, by name, only where conditions on their dims hold or are not known to fail."""
+    token = _CONDITIONS.set(conditions)
+    try:
+        yield
+    finally:
+        _CONDITIONS.reset(token)
+
+
+def _may_hold(
+    condition: Condition, item: Kernel | Choice, arrays: Sequence[Any], others: Mapping[str, Any]
+) -> bool:
+    kernel = kernels_of(item)[0]
+    buffers = [each for each in kernel.inputs if isinstance(each, Buffer)]
+    named = dict(zip((each.name for each in buffers), arrays, strict=False)) | dict(others)
+    shapes: dict[str, Any] = {
+        each.name: tuple(named[each.name].shape) if each.name in named else (0,) * each.rank
+        for each in buffers
+    }
+    if not all(isinstance(size, int) for shape in shapes.values() for size in shape):
+        return True
+    return holds(condition, bind_dims(kernel, shapes))
 
 
 def exists(name: str) -> bool:

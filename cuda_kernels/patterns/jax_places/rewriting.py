@@ -20,15 +20,17 @@ from cuda_kernels.patterns.jax_places.graph import (
     made_by,
     read,
 )
-from cuda_kernels.patterns.jax_places.place import Place
+from cuda_kernels.patterns.jax_places.place import IreeIsFaster, Place, only_where
 from cuda_kernels.patterns.jax_places.products import products
 from cuda_kernels.patterns.jax_places.rows import norms, softmaxes
 from cuda_kernels.patterns.jax_places.turning import rotaries
+from cuda_kernels.patterns.profitable import by_kernel
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.match.state import place_at
 from custom_dispatch.replaced import NearMiss, Replaced, Replacement
 from custom_dispatch.replaced import Place as Somewhere
 
+PROFITABLE = "profitable "
 _FINDERS = (norms, attentions, softmaxes, rotaries, gated, products, gelus)
 """In this order: the sum that a norm is of goes with the norm; activations go with products."""
 
@@ -39,11 +41,27 @@ def put_kernels(closed: ClosedJaxpr, groups: frozenset[str]) -> tuple[ClosedJaxp
     Parameters
     ----------
     groups
-        The kernels that are wanted: "attention", "matmul", ...
+        The kernels that are wanted: "attention", "matmul", ...; after `PROFITABLE` those that are
+        wanted only where they are faster on a kind of target, "cuda" or "cpu", which is given too.
     """
-    rewriting = _Rewriting(groups)
-    found = rewriting.rewrite(closed)
+    always = {name for name in groups if not name.startswith(PROFITABLE)}
+    wanted = {name.removeprefix(PROFITABLE) for name in groups}
+    conditions = {
+        name: rules[kind]
+        for name, rules in by_kernel().items()
+        for kind in groups & {*rules}
+        if _group_of(name) not in always
+    }
+    rewriting = _Rewriting(frozenset(wanted))
+    with only_where(conditions):
+        found = rewriting.rewrite(closed)
     return found, Replaced(tuple(rewriting.replaced), tuple(rewriting.refused))
+
+
+def _group_of(kernel: str) -> str:
+    """The group of a kernel that has conditions."""
+    form = kernel.rpartition("_f32")[0]
+    return form if form in ("softmax", "layer_norm", "rms_norm", "add_rms_norm") else "matmul"
 
 
 class _Rewriting:
@@ -200,6 +218,8 @@ class _Run:
         try:
             with _at(_last(place)):
                 results = place.build(*given)
+        except IreeIsFaster:
+            return False
         except CustomDispatchError as error:
             self._rewriting.refuse(place, error.found.removesuffix("."))
             return False

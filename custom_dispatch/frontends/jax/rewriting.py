@@ -26,7 +26,8 @@ class Rule:
         Takes the function, and the groups of all rules that have this `rewrite`. Returns one that
         computes the same and calls kernels through `cd.jax.call`, and what these replaced.
     groups
-        What this rule adds to the groups.
+        What this rule adds to the groups, which have the kind of the first targets, too: "cuda"
+        if there are GPUs among them, else "cpu".
     """
 
     rewrite: Callable[[ClosedJaxpr, frozenset[str]], tuple[ClosedJaxpr, Replaced]]
