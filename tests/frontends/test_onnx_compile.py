@@ -437,15 +437,16 @@ def test_an_invalid_model_is_refused_with_what_onnx_finds() -> None:
     ]
 
 
-def test_an_operator_that_iree_does_not_know_is_named_with_its_node() -> None:
+def test_an_operator_that_iree_does_not_convert_is_named_with_its_node() -> None:
     nodes = [helper.make_node("Unique", ["x"], ["u"], "unique"), node(
         "scale", ["u"], ["y"], "here", alpha=1.0, beta=1
     )]  # fmt: skip
     assert refusal(LinkError, model_of(nodes, {"x": ["n"]}, {"y": ["n"]})) == (
-        "The model calls the operator `onnx.Unique` at `unique`, which IREE does not know, and no "
-        "kernel has that name.\n"
-        "  expected: a kernel that is given: scale\n"
-        "  next step: give the kernel too, or write the model without the operator."
+        "IREE does not convert the operator `onnx.Unique` at `unique`, at least not with these "
+        "attributes, inputs and types.\n"
+        "  expected: what IREE converts, or a node that a kernel takes\n"
+        "  next step: export the model in another way, or replace the node with a kernel: "
+        "cd.onnx.Pattern."
     )
 
 

@@ -103,7 +103,7 @@ def test_norms_and_sums_go_with_their_convolution_and_compute_what_onnx_says() -
     weights = {"w": random(4, 4, 3, 3), "v": random(4, 4, 2, 3), "b": random(4)}
     weights |= {name: numpy.abs(random(4)) + 0.5 for name in norm}
     whole = numpy.iinfo("i8").max
-    weights |= {"starts": numpy.int64([0, 0, 0, 0]), "ends": numpy.int64([whole, whole, 9, 11])}
+    weights |= {"starts": numpy.zeros(4, "i8"), "ends": numpy.array([whole, whole, 9, 11], "i8")}
     model = model_of(nodes, ["batch", 4, 9, 11], weights)
     done = cd.onnx.compile(model, ["cpu:host"], replace=onnx_patterns.convolution)
     assert [len(item.operations) for item in done.replaced or ()] == [3, 3]
@@ -119,7 +119,7 @@ def test_a_pattern_of_the_users_own_takes_the_node_itself() -> None:
 
     pattern = cd.onnx.Pattern(gelu_erf_f32, NODE("LeakyRelu", ["x"], ["y"], alpha=0.3))
     model = model_of([NODE("LeakyRelu", ["x"], ["y"], alpha=0.3)], ["n", 8], {})
-    done = cd.onnx.compile(model, ["cpu:host"], replace=[pattern, onnx_patterns.convolution])
+    done = cd.onnx.compile(model, ["cpu:host"], replace=[pattern, *onnx_patterns.convolution])
     assert [item.kernel for item in done.replaced or ()] == ["gelu_erf_f32"]
 
 

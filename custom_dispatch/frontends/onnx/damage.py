@@ -73,11 +73,52 @@ _TWO_OPERANDS = 2
 """Of MatMulInteger, which is right with zero points."""
 
 
-def check_unsigned(model: onnx.ModelProto) -> None:
+_IGNORED_INPUTS = {
+    "GRU": {4: "the sequences' lengths"},
+    "RNN": {4: "the sequences' lengths"},
+    "LSTM": {4: "the sequences' lengths", 7: "peepholes"},
+    "SoftmaxCrossEntropyLoss": {2: "weights of classes"},
+}
+_WRONG_VALUES: dict[str, tuple[dict[str, Any], str]] = {
+    "AveragePool": ({"ceil_mode": 1, "count_include_pad": 1}, "pad the images with a Pad before"),
+    "GridSample": ({"mode": b"nearest"}, "export the model with mode linear"),
+    "LSTM": ({"input_forget": 1}, "export the model without it"),
+    "SpaceToDepth": ({"mode": b"CRD"}, "write it as Reshape, Transpose and Reshape"),
+}
+"""Attributes with which IREE computes something else, and what to do."""
+
+
+def _check_ignored(node: onnx.NodeProto) -> None:
+    """Refuse a node of which IREE ignores something."""
+    for index, what in _IGNORED_INPUTS.get(node.op_type, {}).items():
+        if len(node.input) > index and node.input[index]:
+            raise ModelError(
+                f"{label_of(node)} has {what}, `{node.input[index]}`, with which IREE "
+                "computes wrongly.",
+                expected="a node without that input",
+                next_step="export the model without it, such as for sequences of one length.",
+            )
+    wrong, next_step = _WRONG_VALUES.get(node.op_type, ({}, ""))
+    given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    if wrong and all(given.get(name, 0) == value for name, value in wrong.items()):
+        listed = " and ".join(f"`{name}` of {_shown(value)}" for name, value in wrong.items())
+        raise ModelError(
+            f"{label_of(node)} has {listed}, which IREE computes wrongly.",
+            expected="another value",
+            next_step=f"{next_step}.",
+        )
+
+
+def _shown(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def check_computed(model: onnx.ModelProto) -> None:
     """Refuse nodes whose results would be wrong.
 
-    Found by running: 200 / 100 of uint8 gives 0, and 225.0 becomes 127 on CPUs of some kinds. Other
-    operators (Add, Max, Less, casts from unsigned integers, ...) give what ONNX says.
+    Found by running: lengths of sequences are ignored, 200 / 100 of uint8 gives 0, and 225.0
+    becomes 127 on CPUs of some kinds. Other operators (Add, Max, Less, casts from unsigned
+    integers, ...) give what ONNX says.
 
     Parameters
     ----------
@@ -104,6 +145,7 @@ def _check(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
         if node.domain or not node.input or not node.output:
             continue
         given = elements.get(node.input[0], 0)
+        _check_ignored(node)
         gives = elements.get(node.output[0], 0)
         bare = node.op_type == "MatMulInteger" and len(node.input) == _TWO_OPERANDS
         if (node.op_type in _WRONG or bare) and _kind(given) == "u":

@@ -9,7 +9,7 @@ import onnx
 from iree.compiler import ir
 
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
-from custom_dispatch.frontends.onnx.damage import check_unsigned
+from custom_dispatch.frontends.onnx.damage import check_computed
 from custom_dispatch.frontends.onnx.importing import (
     bind_sizes,
     bring_into_one_form,
@@ -130,7 +130,7 @@ def infer_types(graph: Graph, nodes: Nodes) -> Graph:
     """
     model = _inferred(graph.model, nodes)
     _check_types(model.graph)
-    check_unsigned(model)
+    check_computed(model)
     return Graph(model, graph.weights)
 
 

@@ -25,7 +25,7 @@ from custom_dispatch.link.model import end_searches
 from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.sizes import bind_shape, name_size
 
-_DEFINED = {"": {"Attention", "MeanVarianceNormalization"}}
+_DEFINED = {"": {"Attention", "CausalConvWithState", "MeanVarianceNormalization", "Softsign"}}
 """Operators that IREE does not know, and with what ONNX defines them it does."""
 _MOST_COMPARED = 2**20
 """Bytes of a constant that IREE compares by value; those of larger ones it knows by a name."""

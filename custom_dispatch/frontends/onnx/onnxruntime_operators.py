@@ -17,7 +17,13 @@ from custom_dispatch.frontends.onnx.node import label_of, nodes_of
 
 _DOMAIN, _FUNCTIONS = "com.microsoft", "onnxruntime"
 """That of the operators, and that of their functions."""
-_IN_ONNX = "SimplifiedLayerNormalization"
+_SIMPLIFIED = "SimplifiedLayerNormalization"
+"""One that is in ONNX's own domain."""
+_CORRECTED = ("DepthToSpace", "GridSample", "QLinearConv", "QLinearMatMul")
+"""Operators of ONNX that IREE 3.13 computes wrongly, at least in the form that a function has."""
+_IN_NAMES = {"activation": {}, "mode": {"GridSample": "linear"}}
+_IN_NAMES |= {"padding_mode": {"GridSample": "zeros"}}
+"""Attributes whose words are in the functions' names, and by operator what they are by default."""
 _VERSION = 23
 """The first version of ONNX that has all operators of the functions."""
 _ASKS = "OptionalHasElement"
@@ -41,16 +47,18 @@ def written_out(
     ModelError
         A node has an attribute, an input or a result that its function does not know.
     """
-    # One of its operators onnxruntime has in ONNX's own domain.
-    nodes = [n for n in nodes_of(model.graph) if n.domain == _DOMAIN or n.op_type == _IN_ONNX]
+    every = list(nodes_of(model.graph))
+    nodes = [n for n in every if n.domain == _DOMAIN or n.op_type == _SIMPLIFIED]
+    least = max(least, _VERSION) if nodes else least
+    nodes += [n for n in every if n.domain in MAIN_DOMAINS and n.op_type in _CORRECTED]
     if not nodes:
         return _converted(model, least)
     text = Path(__file__).with_suffix(".txt").read_text()
     functions = {item.name: item for item in onnx.parser.parse_model(text).functions}
     for node in nodes:
-        # The functions of products and convolutions have the activation in their names.
-        activation = (item.s.decode() for item in node.attribute if item.name == "activation")
-        function = functions.get(node.op_type + next(activation, ""))
+        said = {item.name: item.s.decode() for item in node.attribute if item.name in _IN_NAMES}
+        words = (said.get(name, of.get(node.op_type, "")) for name, of in _IN_NAMES.items())
+        function = functions.get(node.op_type + "".join(words))
         if function is None or is_kept(node.domain, node.op_type):
             continue
         for problem in _problems(node, function):
@@ -59,7 +67,7 @@ def written_out(
         node.attribute.extend(item for item in function.attribute_proto if item.name not in given)
         node.domain, node.op_type = _FUNCTIONS, function.name
     model.opset_import.append(onnx.helper.make_opsetid(_FUNCTIONS, 1))
-    model = _converted(model, max(least, _VERSION))
+    model = _converted(model, least)
     version = next(item.version for item in model.opset_import if item.domain in MAIN_DOMAINS)
     for function in functions.values():
         function.opset_import[0].version = version

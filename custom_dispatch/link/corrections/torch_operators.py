@@ -7,7 +7,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.constants import as_written
+from custom_dispatch.link.constants import as_written, number_of
+from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import create, kind_of, operations_of
 
 _WIDENED = re.compile(
@@ -62,9 +63,16 @@ def correct_operators(module: ir.Module, *, widens: bool) -> None:
                 numbers = [_as_tensor(item, element) for item in op.operands]
                 op = _replaced(op, WITH_TENSORS[name], *numbers)
             name = op.name
+        elif name == "onnx.RMSNormalization":
+            op = _rms_norm(op)
+            name = op.name
         match = _WIDENED.fullmatch(name) if widens else None
         if name in _FMOD and _element(op.result.type) in _FLOATS:
-            _write_fmod(op)
+            if name == "onnx.Mod" and not _attribute(op, "fmod", 0):
+                with ir.InsertionPoint(op), op.location:
+                    _replaced(op, "torch.aten.remainder.Tensor", *op.operands)
+            else:
+                _write_fmod(op)
         elif match and match["scaled"]:
             _scale(op, is_product=bool(match["product"]))
         elif match and (not match["quotient"] or _is_wide(op)):
@@ -128,6 +136,27 @@ def _compute_wide(op: ir.Operation, count: int, *, is_typed: bool = False) -> No
             with ir.InsertionPoint.after(op), op.location:
                 narrow = _cast(result, kind)
             result.replace_all_uses_except(narrow, narrow.owner.operation)
+
+
+def _attribute(op: ir.Operation, name: str, default: float) -> float:
+    """A number that a node of ONNX says."""
+    found = op.attributes.get(f"torch.onnx.{name}")
+    return default if found is None else number_of(found)
+
+
+def _rms_norm(op: ir.Operation) -> ir.Operation:
+    """ONNX's norm, which IREE imports and does not convert, as PyTorch's."""
+    x, scale = op.operands
+    axis, rank = int(_attribute(op, "axis", -1)), ir.RankedTensorType(builtin_type(x.type)).rank
+    with ir.InsertionPoint(op), op.location:
+        sizes = [
+            create("torch.aten.size.int", ir.Type.parse("!torch.int"), x, _integer(dim))
+            for dim in range(axis % rank, rank)
+        ]
+        shape = create("torch.prim.ListConstruct", ir.Type.parse("!torch.list<int>"), *sizes)
+        epsilon = ir.FloatAttr.get_f64(_attribute(op, "epsilon", 1e-5))
+        number = create("torch.constant.float", ir.Type.parse("!torch.float"), value=epsilon)
+        return _replaced(op, "torch.aten.rms_norm", x, shape, scale, number)
 
 
 def _write_fmod(op: ir.Operation) -> None:

@@ -91,16 +91,26 @@ def convert_torch(
         correct_operators(module, widens=not has_patterns)
     done = convert_input(module)
     if done.returncode != 0:
+        said = "\n".join(line for line in done.stderr.splitlines() if ": error: " in line)
         for name, place in others.items():
-            if f'"{name}"' in done.stderr:
+            if f'"{name}"' not in (said or done.stderr):
+                continue
+            if name.startswith(_ONNX):
                 raise LinkError(
-                    f"The model calls the operator `{name.removeprefix('torch.')}`{place}, which "
-                    "IREE does not know, and no kernel has that name.",
-                    expected=f"a kernel that is given: {', '.join(sorted(kernels))}"
-                    if kernels
-                    else "operators of PyTorch that IREE knows, since no kernel is given",
-                    next_step="give the kernel too, or write the model without the operator.",
+                    f"IREE does not convert the operator `{name}`{place}, at least not with these "
+                    "attributes, inputs and types.",
+                    expected="what IREE converts, or a node that a kernel takes",
+                    next_step="export the model in another way, or replace the node with a "
+                    "kernel: cd.onnx.Pattern.",
                 )
+            raise LinkError(
+                f"The model calls the operator `{name.removeprefix('torch.')}`{place}, which "
+                "IREE does not know, and no kernel has that name.",
+                expected=f"a kernel that is given: {', '.join(sorted(kernels))}"
+                if kernels
+                else "operators of PyTorch that IREE knows, since no kernel is given",
+                next_step="give the kernel too, or write the model without the operator.",
+            )
         raise ModelError(
             "IREE cannot convert the model from the torch dialect.",
             next_step="write the model without the operation that the message names:",
