@@ -190,7 +190,7 @@ def operations_of(
 
     def trace() -> str | None:
         try:
-            graph = traced_with_sizes(function, names, values)
+            graph = traced_with_sizes(function, names, values, "fake")
         except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
             return None
         forms = forms_of(
@@ -198,7 +198,14 @@ def operations_of(
         )
         return json.dumps(sorted(forms))
 
-    text = kept_text(TORCH, function, ("operations", described(names, values)), trace)
+    # Kernels for heads of several sizes share it: what is broadcast decides, and ranks.
+    any_sizes = [
+        torch.empty([min(size, 2) for size in value.shape], dtype=value.dtype)
+        if isinstance(value, torch.Tensor)
+        else value
+        for value in values
+    ]
+    text = kept_text(TORCH, function, ("operations", described(names, any_sizes)), trace)
     if text is None:
         return None
     return frozenset(map(tuple, json.loads(text)))
