@@ -218,6 +218,33 @@ def test_products_are_found_with_what_is_done_to_them(monkeypatch: pytest.Monkey
     }
 
 
+def test_convolutions_of_patches_are_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    convolve = jax.lax.conv_general_dilated
+    last, first = ("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")
+    x, w, b = array(2, 8, 6, 5), array(4, 2, 5, 9), array(9)
+    of_x = array(2, 5, 8, 6)
+
+    def of(strides: Any, padding: Any, dims: Any, **more: Any) -> Any:
+        return lambda x, w: convolve(x, w, strides, padding, dimension_numbers=dims, **more)
+
+    patches = of((4, 2), "VALID", last)
+    cases: Cases = [
+        (lambda x, w, b: nn.relu(patches(x, w) + b), (x, w, b)),
+        (of((4, 2), "VALID", first), (of_x, array(9, 5, 4, 2))),
+        (lambda x, w, y: y + of((1, 1), "SAME", last)(x, w),
+         (x, array(1, 1, 5, 9), array(2, 8, 6, 9))),
+        (of((4,), "VALID", ("NWC", "WIO", "NWC")), (x[:, :, 0], w[:, 0])),
+        # These are no patches side by side, or would be transposed:
+        (of((4, 3), "VALID", last), (x, w)),
+        (of((4, 2), "VALID", last, rhs_dilation=(1, 2)), (x, w)),
+        (of((1, 1), "VALID", first), (of_x, array(9, 5, 1, 1))),
+        (of((4, 2), "VALID", last), (array(2, 9, 6, 5), w)),
+        (of((1, 1), "VALID", last, feature_group_count=5), (x, array(1, 1, 1, 10))),
+    ]  # fmt: skip
+    kernels = found_in(monkeypatch, cases)
+    assert kernels == {"matmul_relu_f32": 1, "linear_f32": 1, "matmul_f32": 2}
+
+
 def attend(q: Any, k: Any, v: Any, mask: Any = None, bias: Any = 0.0, fill: float = -1e9) -> Any:
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5 + bias
     if mask is not None:
@@ -511,7 +538,7 @@ def test_small_products_are_left_to_iree_on_cpus_and_its_users_have_the_last_wor
     chosen = places(16, ["cpu"], jax_patterns.matmul, jax_patterns.everything)
     assert chosen == {"matmul_relu_f32"}
     x = jnp.ones((4, 4))
-    with pytest.warns(UserWarning, match="[Nn]othing|No "):
+    with pytest.warns(UserWarning, match="since IREE's own code is faster"):
         module = cd.jax.compile(lambda x: x @ x, (x,), ["cpu"], replace=jax_patterns.everything)
     assert not module.replaced
 

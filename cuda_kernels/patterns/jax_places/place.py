@@ -12,9 +12,10 @@ from typing import Any
 import custom_dispatch as cd
 from cuda_kernels import attention, elementwise, gemm, norms
 from cuda_kernels.patterns.jax_places.graph import Node, Value, nodes_between
+from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import kernels_of
+from custom_dispatch.kernel.declared import first_fitting, kernels_of
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.expr import Condition
 from custom_dispatch.kernel.kernel import Kernel
@@ -107,7 +108,11 @@ def _may_hold(
     }
     if not all(isinstance(size, int) for shape in shapes.values() for size in shape):
         return True
-    return holds(condition, bind_dims(kernel, shapes))
+    try:
+        dims = first_fitting(item, lambda each: bind_dims(each, shapes), "No kernel takes these.")
+    except CustomDispatchError:  # as the call says
+        return True
+    return holds(condition, dims)
 
 
 def exists(name: str) -> bool:

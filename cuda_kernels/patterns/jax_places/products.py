@@ -8,10 +8,12 @@ from typing import Any
 
 from cuda_kernels.patterns.jax_places.activations import activation_after
 from cuda_kernels.patterns.jax_places.axes import (
+    Axes,
     Dim,
     Seen,
     after,
     arranged,
+    axes_of,
     flat,
     new,
     on,
@@ -57,14 +59,57 @@ def products(graph: Graph, groups: frozenset[str]) -> Iterator[Place]:
     if "matmul" not in groups:
         return
     for node in graph.nodes:
+        result = new(node.result)
         if node.name == "dot_general":
-            yield from _product(node)
+            yield from _product(result, *product_operands(node, result.axes))
+        elif node.name == "conv_general_dilated":
+            patches = _patches(node, result.axes)
+            if patches is not None:
+                yield from _product(result, *patches)
 
 
-def _product(node: Node) -> Iterator[Place]:
+def _patches(node: Node, axes: Axes) -> tuple[Seen, Seen, Dim] | None:
+    """A convolution of patches side by side, which is a product; `axes` are those of its result.
+
+    So is one of single points where channels are last: else each image would be transposed.
+    """
+    params, (x, weight) = node.params, node.operands
+    of_x, of_weight, of_result = params["dimension_numbers"]
+    taps = [weight.shape[dim] for dim in of_weight[2:]]
+    whole = [
+        x.shape[dim] == node.result.shape[out] * size
+        for dim, out, size in zip(of_x[2:], of_result[2:], taps, strict=True)
+    ]
+    is_plain = (
+        all(whole)
+        and list(params["window_strides"]) == taps
+        and not any(map(any, params["padding"]))
+        and {*params["lhs_dilation"], *params["rhs_dilation"]} <= {1}
+        and params["feature_group_count"] == params["batch_group_count"] == 1
+    )
+    if not is_plain or (max(taps, default=1) == 1 and of_x[1] != x.rank - 1):
+        return None
+    channels, *inner = axes_of([x.shape[of_x[1]], *taps])
+    outer = [axes[dim] for dim in of_result[2:]]
+    both: list[dict[int, Dim]] = [
+        {of_x[0]: axes[of_result[0]], of_x[1]: channels},
+        {
+            of_weight[0]: axes[of_result[1]],
+            of_weight[1]: channels,
+            **dict(zip(of_weight[2:], inner, strict=True)),
+        },
+    ]
+    for dim, place_of, part in zip(of_x[2:], outer, inner, strict=True):
+        both[0][dim] = (*place_of, *part)
+    left, right = (
+        Seen(value, tuple(dims[index] for index in range(value.rank)))
+        for value, dims in zip((x, weight), both, strict=True)
+    )
+    return left, right, flat(channels, *inner)
+
+
+def _product(result: Seen, left: Seen, right: Seen, summed: Dim) -> Iterator[Place]:
     """With all that a kernel does, and then with less."""
-    result = new(node.result)
-    left, right, summed = product_operands(node, result.axes)
     left, right = left.unrepeated, right.unrepeated
     kind = kind_of(left.value)
     if not kind or left.value.dtype != right.value.dtype or not summed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,10 +28,12 @@ from cuda_kernels.patterns.jax_places.turning import rotaries
 from cuda_kernels.patterns.profitable import by_kernel
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.match.state import place_at
-from custom_dispatch.replaced import NearMiss, Replaced, Replacement
+from custom_dispatch.replaced import NearMiss, Remaining, Replaced, Replacement
 from custom_dispatch.replaced import Place as Somewhere
 
 PROFITABLE = "profitable "
+_KINDS_LEFT = {"matmul": "product", "softmax": "softmax"}
+"""What reports call the places of groups that are no norms."""
 _FINDERS = (norms, attentions, softmaxes, rotaries, gated, products, gelus)
 """In this order: the sum that a norm is of goes with the norm; activations go with products."""
 
@@ -55,7 +58,9 @@ def put_kernels(closed: ClosedJaxpr, groups: frozenset[str]) -> tuple[ClosedJaxp
     rewriting = _Rewriting(frozenset(wanted))
     with only_where(conditions):
         found = rewriting.rewrite(closed)
-    return found, Replaced(tuple(rewriting.replaced), tuple(rewriting.refused))
+    kinds = Counter(rewriting.left)
+    left = tuple(Remaining(kind, n, n, (), faster=n) for kind, n in kinds.items())
+    return found, Replaced(tuple(rewriting.replaced), tuple(rewriting.refused), left)
 
 
 def _group_of(kernel: str) -> str:
@@ -69,6 +74,8 @@ class _Rewriting:
         self._groups = groups
         self.replaced: list[Replacement] = []
         self.refused: list[NearMiss] = []
+        self.left: list[str] = []
+        """The kinds of places that IREE is faster for."""
 
     def rewrite(self, closed: ClosedJaxpr) -> ClosedJaxpr:
         graph = read(closed)
@@ -219,6 +226,7 @@ class _Run:
             with _at(_last(place)):
                 results = place.build(*given)
         except IreeIsFaster:
+            self._rewriting.left.append(_KINDS_LEFT.get(_group_of(place.kernel), "norm"))
             return False
         except CustomDispatchError as error:
             self._rewriting.refuse(place, error.found.removesuffix("."))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -111,7 +110,7 @@ def export_function(
         arrays = enumerate(item.array for item in outside)
         parameters.load_arguments(module.operation, main, {i: _weight(each) for i, each in arrays})
     if rules:
-        replaced = dataclasses.replace(replaced, remaining=remaining_in(module, replaced))
+        replaced = replaced.and_those(Replaced(remaining=remaining_in(module, replaced)))
     kinds = [_element_type_of(item.dtype) for item in exported.out_avals]
     describe(module, name, [kind.name if kind else "" for kind in kinds], parameters.parameters)
     return Exported(module, kernels, parameters.parameters, replaced)
