@@ -223,7 +223,7 @@ def check(directory: Path) -> int:
         for kernel, odd, by_state in itertools.product(choice.kernels, odd_sizes, (False, True)):
             if not objects.has(target, kernel.name):
                 continue
-            ending = kernel.name.rpartition("_")[2]
+            ending = kernel.name.removeprefix(f"{choice.name}_").split("_")[0]
             most = 300 if ending == "any" else int(ending)
             for states, has_all in ((most, True), (max(1, most - 3), False)):
                 plain = odd[1] == 7 and not by_state

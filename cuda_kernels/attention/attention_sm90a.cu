@@ -18,16 +18,17 @@
 //
 // so its softmax overlaps its own second product, and the products of the other consumers.
 //
-// With NumberStages > 0, numbers of a mask are loaded tile by tile too, by the producer's other warps: by TMA, or element
-// by element where their rows do not begin at multiples of 16 bytes. The consumers read them by ldmatrix, which gives them
-// as the accumulators have the scores. The operands of Form are those of `../include/score_form.cuh`.
+// With NumberStages > 0, numbers of a mask are loaded tile by tile too, by the producer's other warps (`number_tiles.cuh`).
+// The operands of Form are those of `../include/score_form.cuh`.
 //
 // Blocks are persistent, one on each multiprocessor: a block takes one work tile after another, and the first loads of
 // the next are issued while the consumers finish. Of causal heads the longest tiles come first, and every second round
-// goes to the blocks in reverse order, which balances the load.
+// goes to the blocks in reverse order, which balances the load. Kernels that have no table of tiles beside them
+// (`kAdapts`) leave consumers idle where smaller work tiles need less time, as these fill the last round better.
 
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
+#include "../include/number_tiles.cuh"
 #include "../include/tensor_map.cuh"
 #include "../include/wgmma_registers.cuh"
 
@@ -38,15 +39,42 @@ struct WorkTile {
   int first, head, sequence;
 };
 
-// The static persistent tile scheduler: which work tiles exist, and which block takes which.
+// The queries of a work tile: always as many, or, if it adapts, what it is given.
+template <int Queries, bool Adapts>
+struct TileRows {
+  static constexpr int rows = Queries;
+  __device__ __forceinline__ explicit TileRows(int) {}
+};
 template <int Queries>
-struct TileScheduler {
+struct TileRows<Queries, true> {
+  int rows;
+  __device__ __forceinline__ explicit TileRows(int given) : rows(given) {}
+};
+
+// The static persistent tile scheduler: which work tiles exist, and which block takes which.
+template <int Queries, bool Adapts>
+struct TileScheduler : TileRows<Queries, Adapts> {
+  using TileRows<Queries, Adapts>::rows;
   int tiles, heads, count;  // tiles of a head; heads of a sequence; tiles of all heads
   bool causal;              // or a mask that most likely is
 
-  __device__ __forceinline__ TileScheduler(int queries, int heads_of_one, int sequences, bool is_causal)
-      : tiles((queries + Queries - 1) / Queries), heads(heads_of_one), causal(is_causal) {
+  __device__ __forceinline__ TileScheduler(int queries, int heads_of_one, int sequences, bool is_causal, int of_tile)
+      : TileRows<Queries, Adapts>(of_tile), tiles((queries + rows - 1) / rows), heads(heads_of_one), causal(is_causal) {
     count = tiles * heads * sequences;
+  }
+
+  // The queries of a tile with which the rounds take the least time. A tile with c consumers takes about as long as
+  // 2 c + 3 of half a consumer's: the fit of what `attention_64.tuning.json` has of two and of three.
+  __device__ __forceinline__ static int fastest(int queries, int all_heads) {
+    int found = Queries, least = 0x7fffffff;
+#pragma unroll 1
+    for (int rows = Queries; rows > 0; rows -= 64) {
+      const long long count = (queries + rows - 1) / rows * static_cast<long long>(all_heads);
+      const int rounds = static_cast<int>((count + gridDim.x - 1) / gridDim.x);
+      const int time = min(rounds, 1 << 26) * (rows / 32 + 3);
+      if (time < least) found = rows, least = time;
+    }
+    return found;
   }
 
   __device__ __forceinline__ bool has(int round) const { return round * gridDim.x < count; }
@@ -60,7 +88,7 @@ struct TileScheduler {
     const int all_heads = count / tiles;
     const int tile = causal ? tiles - 1 - place / all_heads : place % tiles;
     const int head = causal ? place % all_heads : place / tiles;
-    work = {tile * Queries, head % heads, head / heads};
+    work = {tile * rows, head % heads, head / heads};
     return true;
   }
 };
@@ -78,17 +106,16 @@ struct AllMasks {
   }
 
   // Whether numbers are added to scores of a work tile.
-  template <int Queries>
-  __device__ __forceinline__ bool adds_numbers(const WorkTile& work) const {
+  __device__ __forceinline__ bool adds_numbers(const WorkTile& work, int queries) const {
     const HeadMask of_head = of(work);
-    return of_head.adds_numbers(of_head.span(work.first, Queries));
+    return of_head.adds_numbers(of_head.span(work.first, queries));
   }
 
   // The first key of the first tile, and the end of what is seen.
-  template <int Queries, int Keys>
-  __device__ __forceinline__ void range(const WorkTile& work, int& begin, int& end) const {
-    const Span span = of(work).span(work.first, Queries);
-    end = causal ? min(span.end, work.first + Queries) : span.end;
+  template <int Keys>
+  __device__ __forceinline__ void range(const WorkTile& work, int queries, int& begin, int& end) const {
+    const Span span = of(work).span(work.first, queries);
+    end = causal ? min(span.end, work.first + queries) : span.end;
     begin = min(span.begin, end) / Keys * Keys;
   }
 };
@@ -108,7 +135,7 @@ struct SharedStorage {
 template <int Stages>
 struct NumberPipeline {
   TensorMap staging;
-  const TensorMap* map;  // null where the numbers are loaded element by element
+  const TensorMap* map;  // null where the numbers are loaded row by row
   Barrier full[Stages > 0 ? Stages : 1], empty[Stages > 0 ? Stages : 1];
 };
 
@@ -119,14 +146,17 @@ struct TmaLoads {
   const TensorMap* const* maps;
   int heads, kv_heads;
 
+  // Of a tile of Rows rows the first `count`, whole boxes.
   template <int Rows, int Columns, int BoxRows>
-  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int sequence, int head) const {
+  __device__ __forceinline__ void load(
+      char* tile, Barrier* full, int operand, int first, int sequence, int head, int count = Rows) const {
     const int matrix = sequence * (operand == 0 ? heads : kv_heads) + head;
-    arrive_and_expect(full, kTileBytes<Rows, Columns>);
+    arrive_and_expect(full, kTileBytes<BoxRows, Columns> * (count / BoxRows));
 #pragma unroll
     for (int d = 0; d < Columns; d += 64)
 #pragma unroll
       for (int row = 0; row < Rows; row += BoxRows) {
+        if (row >= count) break;
         char* const to = tile + d * (Rows * 2) + row * 128;
         if constexpr (ByPosition) {
           tma_load(to, maps[operand], full, d, first + row, head, sequence);
@@ -145,12 +175,13 @@ struct ElementLoads {
   Head head_sizes;
 
   template <int Rows, int Columns, int BoxRows>
-  __device__ __forceinline__ void load(char* tile, Barrier* full, int operand, int first, int sequence, int head) const {
+  __device__ __forceinline__ void load(
+      char* tile, Barrier* full, int operand, int first, int sequence, int head, int count = Rows) const {
     const int rows = operand == 0 ? queries : keys, columns = operand == 2 ? head_sizes.value_dim() : head_sizes.dim();
     const Placement<ByPosition> place{operand == 0 ? heads : kv_heads, rows, columns};
     const T* const from = (operand == 0 ? q : operand == 1 ? k : v) + place.of(sequence, head, first);
 #pragma unroll 1
-    for (int i = threadIdx.x; i < Rows * Columns; i += 128) {
+    for (int i = threadIdx.x; i < count * Columns; i += 128) {
       const int row = i / Columns, unit = i % Columns / 8;
       T* const to = reinterpret_cast<T*>(tile + tile_offset<Rows>(row, unit));
       if constexpr (Head::kIsExact) {
@@ -166,8 +197,8 @@ struct ElementLoads {
 };
 
 // The producer: loads the tiles of queries, keys and values in the order in which they are used.
-template <class Head, int Keys, int Queries, int Stages, class Loads>
-__device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler,
+template <class Head, int Keys, int Queries, bool Adapts, int Stages, class Loads>
+__device__ __forceinline__ void producer(const TileScheduler<Queries, Adapts>& scheduler,
                                         SharedStorage<Head, Keys, Queries, Stages>& pipeline,
                                         const Loads& loads,
                                         const AllMasks& masks,
@@ -179,7 +210,7 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
   for (int round = 0; scheduler.has(round); ++round) {
     if (!scheduler.find(round, work)) continue;
     int begin, end;
-    masks.range<Queries, Keys>(work, begin, end);
+    masks.range<Keys>(work, scheduler.rows, begin, end);
     if (begin >= end) continue;
     const int kv_head = work.head * kv_heads / heads;
     auto load_keys = [&](int start) {
@@ -192,7 +223,7 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
     wait(&pipeline.queries_empty, phase ^ 1);
     phase ^= 1;
     loads.template load<Queries, Head::kColumns, 64>(
-        pipeline.queries, &pipeline.queries_full, 0, work.first, work.sequence, work.head);
+        pipeline.queries, &pipeline.queries_full, 0, work.first, work.sequence, work.head, scheduler.rows);
     load_keys(begin);
     for (int start = begin; start < end; start += Keys) {
       if (start + Keys < end) load_keys(start + Keys);
@@ -206,50 +237,38 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
 }
 
 // The producer of the mask's numbers, by warps 1 to 3 of the producer warpgroup; with a map by one of their threads.
-template <class T, int Keys, bool ByTma, int Queries, int Stages>
-__device__ __forceinline__ void number_producer(const TileScheduler<Queries>& scheduler,
+template <class T, int Keys, bool ByTma, int Queries, bool Adapts, int Stages, int Rows>
+__device__ __forceinline__ void number_producer(const TileScheduler<Queries, Adapts>& scheduler,
                                                 char* tiles,
                                                 NumberPipeline<Stages>& pipeline,
                                                 const AllMasks& masks) {
-  constexpr int kBytes = kTileBytes<Queries, Keys>;
-  PipelineState<Stages> state;
+  using Area = NumberArea<Queries, Keys, Stages, Rows>;
+  PipelineState<ByTma ? Stages : Rows> state;
   WorkTile work;
   for (int round = 0; scheduler.has(round); ++round) {
-    if (!scheduler.find(round, work) || !masks.template adds_numbers<Queries>(work)) continue;
+    if (!scheduler.find(round, work) || !masks.adds_numbers(work, scheduler.rows)) continue;
     int begin, end;
-    masks.range<Queries, Keys>(work, begin, end);
+    masks.range<Keys>(work, scheduler.rows, begin, end);
     const int number = (masks.batches == 1 ? 0 : work.sequence) * masks.heads + (masks.heads == 1 ? 0 : work.head);
+    const NumberRows of_rows(masks.values, masks.batches * static_cast<long long>(masks.heads) * masks.rows, masks.keys,
+                             number * static_cast<long long>(masks.rows) + (masks.rows == 1 ? 0 : work.first));
     for (int start = begin; start < end; start += Keys) {
-      char* const tile = tiles + state.stage * kBytes;
       Barrier* const full = pipeline.full + state.stage;
       wait(pipeline.empty + state.stage, state.phase ^ 1);
       if constexpr (ByTma) {
-        arrive_and_expect(full, kBytes);
+        char* const tile = tiles + state.stage * Area::kTile;
+        arrive_and_expect(full, kTileBytes<64, Keys> * (scheduler.rows / 64));
 #pragma unroll
         for (int column = 0; column < Keys; column += 64)
 #pragma unroll
-          for (int row = 0; row < Queries; row += 64)
+          for (int row = 0; row < Queries; row += 64) {
+            if (row >= scheduler.rows) break;
             tma_load(tile + column * (Queries * 2) + row * 128, pipeline.map, full, start + column, work.first + row,
                      number);
+          }
       } else {
-        // A warp takes rows, a lane every 32nd key.
-        const int lane = threadIdx.x % 32, rows = masks.rows == 1 ? 1 : min(Queries, masks.rows - work.first);
-        const long long first = masks.rows == 1 ? 0 : static_cast<long long>(work.first) * masks.keys;
-        const unsigned short* from = reinterpret_cast<const unsigned short*>(masks.of(work).values) + first + start + lane;
-        const int left = masks.keys - start - lane;
-        from += (threadIdx.x / 32 - 1) * static_cast<long long>(masks.keys);
-#pragma unroll 2
-        for (int row = threadIdx.x / 32 - 1; row < rows; row += 3) {
-          unsigned short elements[Keys / 32];
-#pragma unroll
-          for (int i = 0; i < Keys / 32; ++i) elements[i] = i * 32 < left ? from[i * 32] : 0;
-#pragma unroll
-          for (int i = 0; i < Keys / 32; ++i)
-            *reinterpret_cast<unsigned short*>(tile + tile_offset<Queries>(row, i * 4 + lane / 8) + lane % 8 * 2) =
-                elements[i];
-          from += 3 * static_cast<long long>(masks.keys);
-        }
-        arrive(full);
+        const int rows = masks.rows == 1 ? 1 : min(scheduler.rows, masks.rows - work.first);
+        of_rows.copy<Keys, 96>(tiles + state.stage * Area::kTileOfRows, full, rows, start, threadIdx.x - 32);
       }
       state.advance();
     }
@@ -278,6 +297,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                                                                             int mask_heads,
                                                                             Form... form) {
   constexpr int kQueries = 64 * Consumers, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
+  constexpr bool kAdapts = NumberStages > 0 || !Head::kIsExact;
   constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96;
   const Head head_sizes(dim, value_dim);
   // 65536 registers for all threads.
@@ -286,15 +306,19 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
 
   extern __shared__ __align__(1024) char shared[];
   using Storage = SharedStorage<Head, Keys, kQueries, Stages>;
-  constexpr int kNumberBytes = kTileBytes<kQueries, Keys>;
-  Storage& pipeline = *reinterpret_cast<Storage*>(shared + NumberStages * kNumberBytes);
-  auto& of_numbers =
-      *reinterpret_cast<NumberPipeline<NumberStages>*>(shared + NumberStages * kNumberBytes + sizeof(Storage));
+  constexpr int kRowStages =
+      kStagesOfRows<kQueries, Keys, NumberStages, sizeof(Storage) + sizeof(NumberPipeline<NumberStages>)>;
+  using Numbers = NumberArea<kQueries, Keys, NumberStages, kRowStages>;
+  Storage& pipeline = *reinterpret_cast<Storage*>(shared + Numbers::kBytes);
+  auto& of_numbers = *reinterpret_cast<NumberPipeline<NumberStages>*>(shared + Numbers::kBytes + sizeof(Storage));
 
   // Else the producer warpgroup loads element by element.
   const bool uses_tma = aligned(q, k, v) & are_packs<T>(head_sizes);
+  using Scheduler = TileScheduler<kQueries, kAdapts>;
+  const int of_tile = kAdapts ? Scheduler::fastest(queries, heads * batches) : kQueries;
+  const bool numbers_by_tma = aligned(mask) & (keys % 8 == 0) & (mask_rows > 1);  // else by rows
   if (threadIdx.x == 0) {
-    const int producers = uses_tma ? 1 : 128, consumers = 4 * Consumers;  // a thread, all; warps
+    const int producers = uses_tma ? 1 : 128, consumers = of_tile / 16;  // a thread, all; warps
     initialise(&pipeline.queries_full, producers);
     initialise(&pipeline.queries_empty, consumers);
     for (int i = 0; i < Stages; ++i) {
@@ -304,9 +328,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       initialise(pipeline.values_empty + i, consumers);
     }
     if constexpr (NumberStages > 0) {
-      const bool by_tma = aligned(mask) & (keys % 8 == 0) & (mask_rows > 1);
       for (int i = 0; i < NumberStages; ++i) {
-        initialise(of_numbers.full + i, by_tma ? 1 : 96);
+        initialise(of_numbers.full + i, numbers_by_tma ? 1 : 96);
         initialise(of_numbers.empty + i, consumers);
       }
       of_numbers.map = nullptr;
@@ -315,7 +338,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
   }
   __syncthreads();
 
-  const TileScheduler<kQueries> scheduler(queries, heads, batches, causal || spans != nullptr);
+  const Scheduler scheduler(queries, heads, batches, causal || spans != nullptr, of_tile);
   const AllMasks masks{mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, causal};
   // Where all of the producer loads element by element, the consumers read the mask themselves.
   const bool stages_numbers = NumberStages > 0 && uses_tma && mask != nullptr && !mask_is_bool;
@@ -338,7 +361,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         if (threadIdx.x % 32 == 0) pipeline.maps[warp] = own_map;
       }
       if constexpr (NumberStages > 0) {
-        if (warp == 3 && stages_numbers && (aligned(mask) & (keys % 8 == 0) & (mask_rows > 1))) {
+        if (warp == 3 && stages_numbers && numbers_by_tma) {
           own_map = make_tensor_map<T>(&of_numbers.staging, {mask, keys, mask_rows, mask_heads * mask_batches, 64});
           if (threadIdx.x % 32 == 0) of_numbers.map = own_map;
         }
@@ -353,22 +376,24 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
     } else if (threadIdx.x == 0) {
       producer(scheduler, pipeline, TmaLoads<kPlacesOperands<Layout>>{pipeline.maps, heads, kv_heads}, masks, heads, kv_heads);
     } else if constexpr (NumberStages > 0) {
-      if (stages_numbers && threadIdx.x >= 32 && (of_numbers.map == nullptr || threadIdx.x == 32)) {
-        if (of_numbers.map != nullptr) {
+      if (stages_numbers && threadIdx.x >= 32 && (!numbers_by_tma || threadIdx.x == 32)) {
+        if (numbers_by_tma) {
           acquire_tensor_map(of_numbers.map);
-          number_producer<T, Keys, true>(scheduler, shared, of_numbers, masks);
+          number_producer<T, Keys, true, kQueries, kAdapts, NumberStages, kRowStages>(scheduler, shared, of_numbers, masks);
         } else {
-          number_producer<T, Keys, false>(scheduler, shared, of_numbers, masks);
+          number_producer<T, Keys, false, kQueries, kAdapts, NumberStages, kRowStages>(scheduler, shared, of_numbers, masks);
         }
       }
     }
-  } else {
+  } else if (!kAdapts || threadIdx.x < 128 + 2 * scheduler.rows) {
     allocate_registers<kConsumerRegisters>();
     const int consumer = warpgroup - 1, lane = threadIdx.x % 32, warp_row = consumer * 64 + threadIdx.x / 32 % 4 * 16;
     const bool packs = aligned(out) & (head_sizes.value_dim() % 2 == 0);
     PipelineState<Stages> key_state, value_state;
     PipelineState<NumberStages> number_state;
+    PipelineState<kRowStages> row_state;
     const ScoreForm<T, Form...> of_scores{form...};
+    const bool pairs_of_numbers = (keys % 2 == 0) & (reinterpret_cast<unsigned long long>(mask) % 4 == 0);
     unsigned phase = 0;
     auto release = [&](Barrier* barrier) {
       if (lane == 0) arrive(barrier);
@@ -377,13 +402,13 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
     for (int round = 0; scheduler.has(round); ++round) {
       if (!scheduler.find(round, work)) continue;
       int begin, end;
-      masks.range<kQueries, Keys>(work, begin, end);
+      masks.range<Keys>(work, scheduler.rows, begin, end);
       const int row = warp_row + lane / 4, query = work.first + row;
       const HeadMask of_head = masks.of(work);
       const TileMask of_rows = of_head.of_tile(work.first, of_head.span(work.first + consumer * 64, 64));
       const Scoring<T, ScoreForm<T, Form...>> scoring{of_scores, of_rows, causal, scale};
       const float factor = scoring.factor();
-      const bool adds_numbers = NumberStages > 0 && stages_numbers && masks.template adds_numbers<kQueries>(work);
+      const bool adds_numbers = NumberStages > 0 && stages_numbers && masks.adds_numbers(work, scheduler.rows);
       Softmax softmax;
       float result[kValueColumns / 2], scores[Keys / 2], rescale[2];
       unsigned weights[Keys / 16][4], held[kHoldsQueries ? kColumns / 16 : 1][4];
@@ -417,13 +442,24 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         key_state.advance();
         const bool is_cut = start + Keys > scoring.seen(work.first + consumer * 64);
         if constexpr (NumberStages > 0) {
-          if (adds_numbers) {
+          if (adds_numbers && numbers_by_tma) {
             wait(of_numbers.full + number_state.stage, number_state.phase);
-            const unsigned tile = shared_address(shared + number_state.stage * kNumberBytes);
-            const unsigned at = tile_offset<kQueries>(mask_rows == 1 ? 0 : warp_row + lane % 16, lane / 16);
+            const unsigned tile = shared_address(shared + number_state.stage * Numbers::kTile);
+            const unsigned at = tile_offset<kQueries>(warp_row + lane % 16, lane / 16);
             if (of_rows.adds()) scoring.template add_numbers<kQueries>(scores, tile + at);
             release(of_numbers.empty + number_state.stage);
             number_state.advance();
+          } else if (adds_numbers) {
+            wait(of_numbers.full + row_state.stage, row_state.phase);
+            const char* const tile = shared + row_state.stage * Numbers::kTileOfRows;
+            if (of_rows.adds()) {
+              const int of_lane = mask_rows == 1 ? 0 : row, next = mask_rows == 1 ? 0 : row + 8;
+              add_number_rows(scoring, scores, number_row<T, Keys>(tile, of_head, work.first, of_lane, start) + lane % 4 * 2,
+                              number_row<T, Keys>(tile, of_head, work.first, next, start) + lane % 4 * 2,
+                              pairs_of_numbers);
+            }
+            release(of_numbers.empty + row_state.stage);
+            row_state.advance();
           }
         }
         scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start,

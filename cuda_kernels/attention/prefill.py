@@ -107,8 +107,15 @@ class WarpgroupTiles:
         found = tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
         if not number_stages:
             return found
-        numbers = 2 * number_stages * self.queries * -(-self.keys // 64) * 64
-        return found + numbers + 128 + -(-8 * (1 + 2 * number_stages) // 128) * 128
+        found += 128 + -(-8 * (1 + 2 * number_stages) // 128) * 128
+        return found + self._number_bytes(number_stages, found)
+
+    def _number_bytes(self, stages: int, others: int) -> int:
+        """`NumberArea`: stages of tiles, or of rows where they are no whole chunks."""
+        tiles = 2 * stages * self.queries * -(-self.keys // 64) * 64
+        of_rows = self.queries * (2 * self.keys + 16)
+        fits = stages * of_rows + others <= _SHARED_BYTES
+        return max(tiles, (stages if fits else tiles // of_rows) * of_rows)
 
     def number_stages(self, head: Head) -> int:
         """As many stages of the mask's numbers as fit, at most 2."""
@@ -195,6 +202,7 @@ def prefill(
     hopper_numbers = f"{sizes}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
     numbers += form_of(dtype, layout, staged=staged, is_capped=is_capped)
     hopper_numbers += form_of(dtype, layout, staged=hopper_staged, is_capped=is_capped)
+    least = 64 if hopper_staged or isinstance(head, UpTo) else hopper.queries  # of a work tile
     which = "capped_prefill_" if is_capped else "prefill_"
     return cd.Kernel(
         kernel_name(which, dtype, name_of(head), mask, layout, form.name(head)),
@@ -213,7 +221,7 @@ def prefill(
                 source="attention_sm90a.cu",
                 entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
                 block=128 * (hopper.consumers + 1),
-                grid=cd.minimum(blocks(hopper.queries, all_heads), MULTIPROCESSORS),
+                grid=cd.minimum(blocks(least, all_heads), MULTIPROCESSORS),
                 dynamic_shared_memory=hopper.shared_bytes(head, hopper_staged),
             ),
         },

@@ -18,14 +18,14 @@ namespace cuda_kernels {
 #define SCAN_OPERANDS(T) SCAN_FIRST_OPERANDS(T), SCAN_LAST_OPERANDS(T)
 #define DELTA_SCAN_OPERANDS(T) SCAN_FIRST_OPERANDS(T), const float *__restrict__ beta, SCAN_LAST_OPERANDS(T)
 
-// Which channels of a group a block has, of `width` each.
+// Which channels of a group a block has, of `width` each; `shares` adjacent blocks have the same ones.
 struct ScanBlock {
   int heads_of_group, of_group, group, from;
   long long batch;
 
-  __device__ __forceinline__ ScanBlock(int heads, int elements, int groups, int width)
+  __device__ __forceinline__ ScanBlock(int heads, int elements, int groups, int width, int shares = 1)
       : heads_of_group(heads / groups), of_group(heads_of_group * elements) {
-    const int blocks = (of_group + width - 1) / width, block = static_cast<int>(blockIdx.x);
+    const int blocks = (of_group + width - 1) / width, block = static_cast<int>(blockIdx.x) / shares;
     group = block / blocks % groups;
     batch = block / blocks / groups;
     from = block % blocks * width;

@@ -9,10 +9,24 @@
 // steps at once, which takes `Lanes - 1` shuffles instead of log2 of it for each step. A block has channels of one group;
 // b and c of `Steps` steps are in shared memory as f32, and those of the next steps are on their way in registers.
 //
-// Memory traffic: x, dt, z and y once; b and c once for every Threads / Lanes channels of a group, from the L2 cache.
+// Few channels leave most of a GPU idle. So a long sequence may be split in `Chunks`, of which the blocks of a cluster have
+// one each. First each block finds what its chunk adds to states of zero, and by what the chunk multiplies those that it is
+// given, which needs neither c nor y. From these of the chunks before its own, read from the other blocks' shared memory, it
+// has the states that its chunk begins with. The delta rule is not split: what a chunk does to states there is a matrix.
+//
+// Memory traffic: x, dt, z and y once; b and c once for every Threads / Lanes channels of a group, from the L2 cache. Of a
+// sequence that is split x, dt and b are read twice, the second time mostly from the L2 cache.
 
 #include "../include/exponential.cuh"
+#include "../include/mbarrier.cuh"
 #include "../include/selective_scan.cuh"
+
+// Without clusters, `from_block` and `mbarrier.cuh` are never used.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define CUDA_KERNELS_CLUSTER(SIZE) __cluster_dims__(SIZE, 1, 1)
+#else
+#define CUDA_KERNELS_CLUSTER(SIZE)
+#endif
 
 namespace cuda_kernels {
 
@@ -55,7 +69,7 @@ struct SelectiveScan {
   const T *x, *b, *c, *z;
   const float *dt, *beta;
   T* y;
-  int length, heads, elements, groups, states;  // of the whole
+  int length, heads, elements, groups, states;  // of the whole, but of a sequence that is split the end of the chunk
   int head_of_group, first, channels;           // of the block: its group's first head, its first channel there, how many
   bool times_dt, plain;
 
@@ -65,6 +79,7 @@ struct SelectiveScan {
   __device__ __forceinline__ int head_of(int channel) const { return head_of_group + (first + channel) / elements; }
 
   // Asks for what `Steps` steps need; zeros beyond the end. A thread has numbers of one channel.
+  template <bool WithSums>
   __device__ __forceinline__ void load(int start, int head) {
     const int left = length - start, of_step = groups * states;
     const T* const b_from = b + static_cast<long long>(start) * of_step;
@@ -75,7 +90,7 @@ struct SelectiveScan {
       const bool is_there = at < kNumbers && step < left && state < states;
       const int from = step * of_step + state;
       next_b[i] = is_there ? b_from[from] : static_cast<T>(0.0f);
-      next_c[i] = is_there ? c_from[from] : static_cast<T>(0.0f);
+      if constexpr (WithSums) next_c[i] = is_there ? c_from[from] : static_cast<T>(0.0f);
     }
     const int channel = threadIdx.x % kChannels;
     const T* const x_from = x + static_cast<long long>(start) * heads * elements + channel;
@@ -92,14 +107,14 @@ struct SelectiveScan {
   }
 
   // Puts it into shared memory; `rate` is that of the thread's channel.
-  template <bool ByHead>
+  template <bool ByHead, bool WithSums>
   __device__ __forceinline__ void stage(float rate) {
 #pragma unroll
     for (int i = 0; i < kOfStates; ++i) {
       const int at = i * kThreads + static_cast<int>(threadIdx.x);
       if (kNumbers % kThreads != 0 && at >= kNumbers) break;
       shared.b[at / kStates][at % kStates] = static_cast<float>(next_b[i]);
-      shared.c[at / kStates][at % kStates] = static_cast<float>(next_c[i]);
+      if constexpr (WithSums) shared.c[at / kStates][at % kStates] = static_cast<float>(next_c[i]);
     }
     const int channel = threadIdx.x % kChannels;
 #pragma unroll
@@ -127,16 +142,16 @@ struct SelectiveScan {
   }
 
   template <bool ByHead>
-  __device__ __forceinline__ void run(const float* a, float (&of_a)[Per], float (&state)[Per], float skip) {
+  __device__ __forceinline__ void run(const float* a, int begin, float (&of_a)[Per], float (&state)[Per], float skip) {
     const int lane = threadIdx.x % Lanes, channel = threadIdx.x / Lanes, staged = threadIdx.x % kChannels;
     const int head = staged < channels ? head_of(staged) : 0;
     const float rate = ByHead ? a[head] : 0.0f;
-    load(0, head);
+    load<true>(begin, head);
 #pragma unroll 1
-    for (int start = 0; start < length; start += Steps) {
-      stage<ByHead>(rate);
+    for (int start = begin; start < length; start += Steps) {
+      stage<ByHead, true>(rate);
       __syncthreads();
-      if (start + Steps < length) load(start + Steps, head);
+      if (start + Steps < length) load<true>(start + Steps, head);
 #pragma unroll 1
       for (int at = 0; at < Steps && start + at < length; at += Lanes) {
         float sums[Lanes];
@@ -150,6 +165,35 @@ struct SelectiveScan {
       store(start);
       __syncthreads();
     }
+  }
+
+  // Moves the states through the chunk without sums; by what it multiplies each of them. Steps beyond the end do nothing.
+  template <bool ByHead>
+  __device__ __forceinline__ void run_through(
+      const float* a, int begin, const float (&of_a)[Per], float (&state)[Per], float (&factors)[Per]) {
+    const int lane = threadIdx.x % Lanes, channel = threadIdx.x / Lanes, staged = threadIdx.x % kChannels;
+    const int head = staged < channels ? head_of(staged) : 0;
+    const float rate = ByHead ? a[head] : 0.0f;
+    const bool multiplies = ByHead || plain;  // else exponents are added up
+    float total = multiplies ? 1.0f : 0.0f;
+    load<false>(begin, head);
+#pragma unroll 1
+    for (int start = begin; start < length; start += Steps) {
+      stage<ByHead, false>(rate);
+      __syncthreads();
+      if (start + Steps < length) load<false>(start + Steps, head);
+#pragma unroll
+      for (int at = 0; at < Steps; ++at) {
+        const float u = shared.u[at][channel], decay = shared.decay[at][channel];
+        total = multiplies ? total * decay : total + decay;
+#pragma unroll
+        for (int j = 0; j < Per; ++j)
+          state[j] = state[j] * (multiplies ? decay : power_of_two(decay * of_a[j])) + u * shared.b[at][at_state(j, lane)];
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int j = 0; j < Per; ++j) factors[j] = multiplies ? total : power_of_two(total * of_a[j]);
   }
 
   // Moves the states by a step; the lane's part of the sum.
@@ -189,18 +233,43 @@ struct SelectiveScan {
   }
 };
 
-template <class T, int Lanes, int Per, int Steps, bool Delta>
+// What the threads of a block found of their chunk: states, and factors.
+template <int Per>
+struct ChunkStates {
+  float states[Per][128], factors[Per][128];
+};
+
+// A number of this thread's in another block of the cluster.
+__device__ __forceinline__ float from_block(const float (&numbers)[128], unsigned rank) {
+  float found;
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %1, %2;\n"
+      "ld.shared::cluster.f32 %0, [remote];\n"
+      "}"
+      : "=f"(found)
+      : "r"(shared_address(numbers + threadIdx.x)), "r"(rank)
+      : "memory");
+  return found;
+}
+
+// `Chunks` adjacent blocks, a cluster, have the same channels.
+template <class T, int Lanes, int Per, int Steps, int Chunks, bool Delta>
 __device__ __forceinline__ void scan_channels(DELTA_SCAN_OPERANDS(T)) {
   using Scan = SelectiveScan<T, Lanes, Per, Steps, Delta>;
   __shared__ typename Scan::Shared shared;
-  const ScanBlock block(heads, elements, groups, Scan::kChannels);
+  const ScanBlock block(heads, elements, groups, Scan::kChannels, Chunks);
   const int head_of_group = block.group * block.heads_of_group;
   const long long row = block.batch * length;
   const long long of_channels = (row * heads + head_of_group) * elements + block.from;
   const long long of_states = (row * groups + block.group) * states;
+  const int chunk = Chunks == 1 ? 0 : blockIdx.x % Chunks;
+  const int steps = ((length + Chunks - 1) / Chunks + Steps - 1) / Steps * Steps;
+  const int begin = Chunks == 1 ? 0 : min(chunk * steps, length), end = Chunks == 1 ? length : min(begin + steps, length);
   Scan scan = {shared, x + of_channels, b + of_states, c + of_states, z == nullptr ? z : z + of_channels,
                dt + row * heads, Delta ? beta + row * heads : beta, y + of_channels,
-               length, heads, elements, groups, states,
+               end, heads, elements, groups, states,
                head_of_group, block.from, min(Scan::kChannels, block.of_group - block.from), times_dt != 0, plain != 0};
 
   const int lane = threadIdx.x % Lanes, channel = threadIdx.x / Lanes;
@@ -213,15 +282,42 @@ __device__ __forceinline__ void scan_channels(DELTA_SCAN_OPERANDS(T)) {
   for (int j = 0; j < Per; ++j) {
     const int n = Scan::at_state(j, lane);
     const bool has = is_there && n < states;
-    state[j] = has && first != nullptr ? first[of_state + n] : 0.0f;
+    state[j] = has && chunk == 0 && first != nullptr ? first[of_state + n] : 0.0f;
     of_a[j] = has && rates != 1 ? a[static_cast<long long>(head) * rates + n % rates] * kLog2E : 0.0f;
+  }
+  if constexpr (Chunks > 1) {
+    __shared__ ChunkStates<Per> found;
+    float moved[Per], factors[Per];
+#pragma unroll
+    for (int j = 0; j < Per; ++j) moved[j] = state[j];
+    if (chunk + 1 < Chunks) {
+      if (rates == 1) {
+        scan.template run_through<true>(a, begin, of_a, moved, factors);
+      } else {
+        scan.template run_through<false>(a, begin, of_a, moved, factors);
+      }
+#pragma unroll
+      for (int j = 0; j < Per; ++j) {
+        found.states[j][threadIdx.x] = moved[j];
+        found.factors[j][threadIdx.x] = factors[j];
+      }
+    }
+    cluster_sync();
+#pragma unroll 1
+    for (int before = 0; before < chunk; ++before)
+#pragma unroll
+      for (int j = 0; j < Per; ++j)
+        state[j] = state[j] * from_block(found.factors[j], before) + from_block(found.states[j], before);
+    cluster_arrive();
   }
   const float skip = is_there && d != nullptr ? d[head] : 0.0f;
   if (rates == 1) {
-    scan.template run<true>(a, of_a, state, skip);
+    scan.template run<true>(a, begin, of_a, state, skip);
   } else {
-    scan.template run<false>(a, of_a, state, skip);
+    scan.template run<false>(a, begin, of_a, state, skip);
   }
+  if constexpr (Chunks > 1) cluster_wait();  // others read this block's shared memory no more
+  if (chunk + 1 < Chunks) return;
 #pragma unroll
   for (int j = 0; j < Per; ++j) {
     const int n = Scan::at_state(j, lane);
@@ -231,14 +327,20 @@ __device__ __forceinline__ void scan_channels(DELTA_SCAN_OPERANDS(T)) {
 
 template <class T, int Lanes, int Per, int Steps, int Blocks>
 __global__ void __launch_bounds__(128, Blocks) selective_scan(SCAN_OPERANDS(T)) {
-  scan_channels<T, Lanes, Per, Steps, false>(x, dt, a, b, c, d, z, nullptr, first, y, last, length, heads, elements, groups,
-                                             states, rates, times_dt, plain);
+  scan_channels<T, Lanes, Per, Steps, 1, false>(x, dt, a, b, c, d, z, nullptr, first, y, last, length, heads, elements,
+                                                groups, states, rates, times_dt, plain);
+}
+
+template <class T, int Lanes, int Per, int Steps, int Blocks, int Chunks>
+__global__ void CUDA_KERNELS_CLUSTER(Chunks) __launch_bounds__(128, Blocks) selective_scan_split(SCAN_OPERANDS(T)) {
+  scan_channels<T, Lanes, Per, Steps, Chunks, false>(x, dt, a, b, c, d, z, nullptr, first, y, last, length, heads, elements,
+                                                     groups, states, rates, times_dt, plain);
 }
 
 template <class T, int Lanes, int Per, int Steps, int Blocks>
 __global__ void __launch_bounds__(128, Blocks) delta_scan(DELTA_SCAN_OPERANDS(T)) {
-  scan_channels<T, Lanes, Per, Steps, true>(x, dt, a, b, c, d, z, beta, first, y, last, length, heads, elements, groups,
-                                            states, rates, times_dt, plain);
+  scan_channels<T, Lanes, Per, Steps, 1, true>(x, dt, a, b, c, d, z, beta, first, y, last, length, heads, elements, groups,
+                                               states, rates, times_dt, plain);
 }
 
 }  // namespace cuda_kernels
