@@ -110,6 +110,13 @@ def test_norms_and_remainders_that_no_kernel_takes_are_right() -> None:
     assert numpy.minimum(difference, 0.7 - difference).max() < 1e-5
 
 
+def test_a_result_needs_no_rank_in_the_model() -> None:
+    model = model_of([NODE("Relu", ["x"], ["y"])], {"x": ["n", 5]})
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    (found,) = written(model).graph.output
+    assert [dim.dim_param or dim.dim_value for dim in found.type.tensor_type.shape.dim] == ["n", 5]
+
+
 @pytest.mark.parametrize(
     ("node", "shapes", "said"),
     [

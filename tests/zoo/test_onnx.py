@@ -15,7 +15,7 @@ import pytest
 import torch
 import transformers
 
-from cuda_kernels.patterns.onnx import everything
+from cuda_kernels.patterns.onnx import convolution, everything
 from tests.places import replaced_in_onnx
 
 LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 96}
@@ -119,3 +119,20 @@ def test_every_place_is_found(model: Model, newer: bool, is_open: bool, tmp_path
     )
     assert found == (model.attentions, model.norms, model.rotaries, model.products), said
     assert report.remaining == ()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("newer", [False, True], ids=["torchscript", "dynamo"])
+def test_every_convolution_is_found_with_its_activation(newer: bool, tmp_path: Path) -> None:
+    sizes = {"embedding_size": 16, "hidden_sizes": [32, 64], "depths": [1, 1]}
+    config = transformers.ResNetConfig(**sizes, layer_type="bottleneck")
+    model, file = transformers.ResNetModel(config).eval(), tmp_path / "model.onnx"
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(model, (torch.randn(2, 3, 40, 40),), file, dynamo=newer, verbose=False)
+    report = replaced_in_onnx(str(file), convolution)
+    kinds = [item.operations[1:] for item in report]
+    assert kinds.count(("onnx.Relu",)) == 5
+    assert kinds.count(("onnx.Add", "onnx.Relu")) == 2
+    assert kinds.count(()) == 2
+    assert not [item for item in report.remaining if item.kind == "convolution"]
