@@ -190,7 +190,9 @@ def _inferred(model: onnx.ModelProto, nodes: Nodes) -> onnx.ModelProto:
                     # With a name it is known what else has this size.
                     dim.dim_param = f"{item.name}.shape[{axis}]"
         try:
-            if not all(_has_rank(item) for item in model.graph.output):  # onnxruntime needs none
+            kinds = [tensor_type(item.type) for item in model.graph.output]
+            if any(kind is not None and kind.shape is None for kind in kinds):
+                # onnxruntime needs none.
                 model = onnx.shape_inference.infer_shapes(model, data_prop=True)
             onnx.checker.check_model(model)
             infer_sizes(model)
@@ -203,10 +205,6 @@ def _inferred(model: onnx.ModelProto, nodes: Nodes) -> onnx.ModelProto:
                 next_step="correct what ONNX's own checks find:",
                 log=excerpt(str(error)),
             ) from error
-
-
-def _has_rank(item: onnx.ValueInfoProto) -> bool:
-    return item.type.WhichOneof("value") != "tensor_type" or item.type.tensor_type.HasField("shape")
 
 
 def _check_types(graph: onnx.GraphProto, known: Mapping[str, onnx.TypeProto] | None = None) -> None:
