@@ -29,6 +29,7 @@ _GROUPS = {
     "rotary": ("rotary",),
     "attention": ("attention",),
     "matmul": ("matmul",),
+    "convolution": ("convolution",),
 }
 """By name: the groups of kernels that `put_kernels` is to put."""
 

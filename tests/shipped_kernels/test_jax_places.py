@@ -242,7 +242,57 @@ def test_convolutions_of_patches_are_products(monkeypatch: pytest.MonkeyPatch) -
         (of((1, 1), "VALID", last, feature_group_count=5), (x, array(1, 1, 1, 10))),
     ]  # fmt: skip
     kernels = found_in(monkeypatch, cases)
-    assert kernels == {"matmul_relu_f32": 1, "linear_f32": 1, "matmul_f32": 2}
+    assert kernels == {
+        "matmul_relu_f32": 1,
+        "linear_f32": 1,
+        "matmul_f32": 2,
+        "convolution_2d_f32": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
+)
+def test_convolutions_are_found_with_what_is_done_to_them(
+    monkeypatch: pytest.MonkeyPatch, dtype: str
+) -> None:
+    last, first = ("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")
+    x, w = array(2, 7, 6, 4, dtype=dtype), array(3, 2, 4, 6, dtype=dtype)
+    b, mean, variance = array(6, dtype=dtype), array(6, dtype=dtype), jnp.abs(array(6, dtype=dtype))
+
+    def of(
+        x: Any, w: Any, dims: Any, strides: Any = (1, 1), padding: Any = "SAME", **more: Any
+    ) -> Any:
+        given = {"dimension_numbers": dims, **more}
+        return jax.lax.conv_general_dilated(x, w, strides, padding, **given)
+
+    def normed(y: Any, mean: Any, variance: Any, b: Any) -> Any:
+        return (y - mean) * (jax.lax.rsqrt(variance + 1e-5) * b) + b
+
+    by_filter = b[:, None, None]
+    one = lambda x, w, b: nn.silu(of(x[None], w, first)[0] + b)  # noqa: E731
+    cases: Cases = [
+        (lambda x, w, b: nn.relu(of(x, w, last) + b), (x, w, b)),
+        (lambda x, w, m, v, b: nn.relu(normed(of(x, w, last, (2, 2)), m, v, b)),
+         (x, w, mean, variance, b)),
+        (lambda x, w, y: nn.relu(of(x, w, last, rhs_dilation=(2, 1)) + y),
+         (x, w, array(2, 7, 6, 6, dtype=dtype))),
+        (lambda x, w: of(x, w, last, (2, 1), ((1, 0), (0, 2)), feature_group_count=2),
+         (x, array(3, 2, 2, 6, dtype=dtype))),
+        (jax.vmap(one, (0, None, None)),
+         (x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1), by_filter)),
+        (lambda x, w: nn.gelu(of(x, w, ("NWC", "WIO", "NWC"), (2,), "SAME")), (x[:, 0], w[:, 0])),
+        (lambda x, w, m, b: b - (of(x, w, last) - m) / 3, (x, w, mean, b)),
+        # The kernel does these apart from the convolution, or not at all:
+        (lambda x, w, m: nn.relu(of(x, w, last)) * m, (x, w, mean)),
+        (lambda x, w, m: of(x, w, last) + m[:, None], (x, w, mean)),
+        (lambda x, w: of(x, w, last, (1, 1), ((1, 1), (1, 0)), lhs_dilation=(2, 1)), (x, w)),
+    ]  # fmt: skip
+    kernels = found_in(monkeypatch, cases, 3e-6 if dtype == "float32" else 1e-2)
+    end = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}[dtype]
+    wanted = {f"convolution_2d_{end}": 8, f"convolution_1d_{end}": 1}
+    assert {name: n for name, n in kernels.items() if "convolution" in name} == wanted
+    assert len(kernels) == len(wanted) or dtype != "float32"
 
 
 def attend(q: Any, k: Any, v: Any, mask: Any = None, bias: Any = 0.0, fill: float = -1e9) -> Any:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import custom_dispatch as cd
-from cuda_kernels import attention, elementwise, gemm, norms
+from cuda_kernels import attention, convolution, elementwise, gemm, norms
 from cuda_kernels.patterns.jax_places.graph import Node, Value, nodes_between
 from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.kernel.binding import bind_dims
@@ -74,7 +74,7 @@ def call(name: str) -> Callable[..., Any]:
 
 @cache
 def _function(name: str) -> Any:
-    modules = (attention, elementwise, gemm, norms)
+    modules = (attention, convolution, elementwise, gemm, norms)
     return cd.jax.call(next(getattr(each, name) for each in modules if name in dir(each)))
 
 

@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr
 
 from cuda_kernels.patterns.jax_places.activations import gated, gelus
 from cuda_kernels.patterns.jax_places.attending import attentions
+from cuda_kernels.patterns.jax_places.convolving import convolutions
 from cuda_kernels.patterns.jax_places.graph import (
     VIEWS,
     Graph,
@@ -32,9 +33,9 @@ from custom_dispatch.replaced import NearMiss, Remaining, Replaced, Replacement
 from custom_dispatch.replaced import Place as Somewhere
 
 PROFITABLE = "profitable "
-_KINDS_LEFT = {"matmul": "product", "softmax": "softmax"}
+_KINDS_LEFT = {"matmul": "product", "softmax": "softmax", "convolution": "convolution"}
 """What reports call the places of groups that are no norms."""
-_FINDERS = (norms, attentions, softmaxes, rotaries, gated, products, gelus)
+_FINDERS = (norms, attentions, softmaxes, rotaries, gated, products, convolutions, gelus)
 """In this order: the sum that a norm is of goes with the norm; activations go with products."""
 
 
@@ -65,6 +66,8 @@ def put_kernels(closed: ClosedJaxpr, groups: frozenset[str]) -> tuple[ClosedJaxp
 
 def _group_of(kernel: str) -> str:
     """The group of a kernel that has conditions."""
+    if kernel.startswith("convolution"):
+        return "convolution"
     form = kernel.rpartition("_f32")[0]
     return form if form in ("softmax", "layer_norm", "rms_norm", "add_rms_norm") else "matmul"
 
