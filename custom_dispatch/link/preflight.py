@@ -86,6 +86,7 @@ def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]
         if name in functions and _is_arithmetic(op):
             # Public until here: the passes drop private functions that nobody calls.
             op.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            _drop_repeated_checks(op)
             found[name] = str(op)
     return found
 
@@ -181,6 +182,19 @@ def _is_check(op: ir.Operation) -> bool:
         for inner in block.operations
     }
     return names <= {"arith.constant", "util.status.check_ok", "scf.yield"}
+
+
+def _drop_repeated_checks(op: ir.Operation) -> None:
+    """Drop checks of what was checked before: all layers of a model have the same sizes."""
+    checked: set[ir.Value] = set()
+    for inner in list(op.regions[0].blocks[0].operations):
+        check = inner.operation
+        if not _is_check(check) or len(check.regions[1].blocks):
+            continue
+        condition = check.operands[0]
+        if condition in checked:
+            check.erase()
+        checked.add(condition)
 
 
 _BODY = "custom_dispatch_body_"

@@ -168,6 +168,14 @@ def test_checks_that_go_in_front_are_made(library: Library) -> None:
     np.testing.assert_array_equal(program.main(two, two), np.full(3, 16, np.float32))
 
 
+def test_what_several_calls_check_is_checked_once(library: Library) -> None:
+    def checks(source: str) -> int:
+        preflight = linked(source, library).split("@custom_dispatch_preflight_main(")[-1]
+        return preflight.split("func.func")[0].count("util.status.check_ok")
+
+    assert checks(CHAIN) == checks(ELEMENTWISE) > 0
+
+
 def test_kernels_in_a_function_without_a_preflight_check_where_they_are_called(
     library: Library,
 ) -> None:
