@@ -247,6 +247,12 @@ def test_what_the_compiler_says_after_code_came_in_is_shown() -> None:
     assert "NOTE: hal.executable" not in message
 
 
+def test_code_that_never_came_in_does_not_hide_why_the_model_is_refused() -> None:
+    log = "WARNING: iree-hal-substitute-executables could not perform it\n-:5:13: error: wrong"
+    assert str(refusal_of(Completed(1, b"", log))).splitlines()[-1] == "-:5:13: error: wrong"
+    assert "WARNING" not in str(refusal_of(Completed(1, b"", log)))
+
+
 def test_code_of_ours_that_the_compiler_refuses_is_not_said_to_be_the_model_s() -> None:
     library = cd.build([simple_mul], ["cpu"])
     source, apart = write_module_apart(library, embedded)

@@ -25,7 +25,7 @@ from custom_dispatch.store import key_of, open_store, package_identity, remember
 if TYPE_CHECKING:
     from iree.compiler import ir
 
-_SUBSTITUTED = "NOTE: hal.executable"
+_SUBSTITUTED = ("NOTE: hal.executable", "WARNING: iree-hal-substitute-executables")
 # What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
 _OWN_CODE = re.compile(r"^code\d+\.mlir:\d+:\d+: error: ", re.MULTILINE)
 _NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
