@@ -495,6 +495,10 @@ def test_rotary_embeddings_are_found_in_every_order_of_pairs(
         # This turns the other way:
         (lambda x, c, s: jnp.concatenate([x[..., :8] * c + x[..., 8:] * s,
                                           x[..., 8:] * c - x[..., :8] * s], -1), (x, cos, sin)),
+        (lambda x, c, s: of_part(x, c, s)[..., :20], (wide, cos, sin)),
+        # The rest is not all that is left of the heads:
+        (lambda x, c, s: jnp.concatenate([turned_halves(x[..., :16], c, s), x[..., 16:20]], -1),
+         (wide, cos, sin)),
         # The second one shares products with the first:
         (lambda x, c, s: turned_pairs(x, c, s) + turned_pairs(x, s, c)[..., ::-1], (x, cos, sin)),
         # These do not turn:
@@ -506,9 +510,9 @@ def test_rotary_embeddings_are_found_in_every_order_of_pairs(
     ]  # fmt: skip
     kernels = found_in(monkeypatch, cases)
     assert kernels == {
-        "rotary_bshd_f32": 4,
+        "rotary_bshd_f32": 5,
         "rotary_f32": 1,
-        "rotary_any_bshd_f32": 7,
+        "rotary_any_bshd_f32": 8,
         "rotary_any_f32": 1,
     }
 

@@ -321,6 +321,8 @@ def _with_rest(heads: _Heads, turned: Dim, kind: str) -> _Heads:
         return heads
     whole = cut.operands[0]
     size, count = whole.shape[axis], x.value.shape[axis]
+    if user.result.shape[to] != size:
+        return heads
     other: Dim = (Atom(size - count),)
     rest = Seen(user.operands[1], (*result.axes[:to], other, *result.axes[to + 1 :])).source
     wanted = (*x.axes[:axis], other, *x.axes[axis + 1 :])
