@@ -275,8 +275,14 @@ def _norm_text(axes: int, dtype: str, activation: str, *affine: str) -> str:
 _AFFINE = ("weight", "bias")
 
 
-def every_group_norm() -> Patterns:
-    """Group norms, those first that an activation follows; instance norms are written as such."""
+def every_group_norm(write: Callable[[Any], None]) -> Patterns:
+    """Group norms, those first that an activation follows; instance norms are written as such.
+
+    Parameters
+    ----------
+    write
+        What writes those of other ranks as those that there are kernels for.
+    """
     found = []
     for activation, dtype, axes in itertools.product((*ACTIVATIONS[1:], ""), _TYPES, (2, 1)):
         fixed: dict[str, float] = {"activation": ACTIVATIONS.index(activation)}
@@ -288,7 +294,7 @@ def every_group_norm() -> Patterns:
             for names in (_AFFINE, ())
         ]
         kernel = getattr(norms, f"group_norm_{axes}d_{dtype}")
-        found.append(cd.Pattern(kernel, texts, fixed=fixed, required=False))
+        found.append(cd.Pattern(kernel, texts, fixed=fixed, rewrites=write, required=False))
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ from cuda_kernels import elementwise, norms
 from cuda_kernels import gemm as gemms
 from cuda_kernels.patterns.convolutions import every_convolution, every_group_norm
 from cuda_kernels.patterns.profitable import where_profitable
-from cuda_kernels.patterns.rewriting.convolutions import write_convolutions
+from cuda_kernels.patterns.rewriting.convolutions import write_convolutions, write_group_norms
 from cuda_kernels.patterns.rewriting.einsum import write_einsum
 from cuda_kernels.patterns.rewriting.norms import (
     RMS_NORM_FROM,
@@ -385,7 +385,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "grouped": grouped_products,
     "sort": sorts,
     "convolution": lambda: every_convolution(write_convolutions),
-    "group_norm": every_group_norm,
+    "group_norm": lambda: every_group_norm(write_group_norms),
     "everything": lambda: where_profitable(_named(*_EVERYTHING)),
 }
 

@@ -95,6 +95,13 @@ def cosine(q: Any, k: Any, v: Any, factor: Any) -> Any:
     return attended(q @ k.mT * factor, v)
 
 
+def of_images(q: Any, k: Any, v: Any, by_row: Any, by_column: Any) -> Any:
+    """As Segment Anything's encoder: the bias is that of a key's row and that of its column."""
+    scores = ((q * 0.2) @ k.mT).view(BATCH, HEADS, QUERIES, 3, 3)
+    scores = scores + by_row[..., :, None] + by_column[..., None, :]
+    return attended(scores.view(BATCH, HEADS, QUERIES, KEYS), v)
+
+
 def QKV(number: int = HEADS) -> tuple[torch.Tensor, ...]:  # noqa: N802 - the usual name
     return heads(HEADS, QUERIES), heads(number, KEYS), heads(number, KEYS)
 
@@ -134,6 +141,7 @@ SPELLINGS: dict[str, tuple[str, Callable[..., Any], tuple[torch.Tensor, ...]]] =
         lambda q, k, v, seen: attended((q @ k.mT).masked_fill(~seen, -1e9), v),
         (*QKV(), torch.arange(QUERIES)[:, None] > torch.arange(KEYS)),
     ),
+    "of images": ("masked_", of_images, (*QKV(), *torch.randn(2, BATCH, HEADS, QUERIES, 3))),
     "cosine": ("", cosine, (*QKV(), torch.rand(HEADS, 1, 1) * 5)),
     "mask of two dims": (
         "bool_masked_",
@@ -155,7 +163,7 @@ def test_attention_is_found_in_every_spelling(name: str) -> None:
 
 
 def test_what_was_written_out_computes_the_same() -> None:
-    names = ("grouped", "hidden rows", "in all orders", "cosine", "flat")
+    names = ("grouped", "hidden rows", "in all orders", "cosine", "flat", "of images")
     functions = [SPELLINGS[name][1] for name in names]
     given = [SPELLINGS[name][2] for name in names]
 
@@ -172,7 +180,7 @@ def test_what_was_written_out_computes_the_same() -> None:
     )
     assert Counter(item.kernel for item in compiled.replaced or ()) == {
         "attention_f32_32": 2,
-        "masked_attention_f32_32": 3,
+        "masked_attention_f32_32": 4,
     }
 
 

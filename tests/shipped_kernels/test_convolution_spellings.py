@@ -11,7 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from cuda_kernels.patterns import torch as torch_patterns
-from cuda_kernels.patterns.rewriting.convolutions import write_convolutions
+from cuda_kernels.patterns.rewriting.activations import write_activations
+from cuda_kernels.patterns.rewriting.convolutions import write_convolutions, write_group_norms
 from custom_dispatch.frontends.torch.forms import in_one_form
 from custom_dispatch.frontends.torch.importer import export_model
 from tests.places import replaced_in_torch
@@ -132,3 +133,46 @@ def test_a_kernel_takes_a_frozen_batch_norm_and_an_activation() -> None:
 def test_one_image_without_a_batch() -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 4, 1))
     assert operators_after(model, torch.randn(3, 7, 8))["convolution"] == 2
+
+
+@pytest.mark.parametrize("sizes", [(), (3, 4, 5)])
+def test_group_norms_of_other_ranks(sizes: tuple[int, ...]) -> None:
+    model, x = nn.GroupNorm(2, 6).eval(), torch.randn(3, 6, *sizes)
+    nn.init.normal_(model.weight)
+    program = in_one_form(export_model(model, (x,), None))
+    write_group_norms(program)
+    program.graph_module.recompile()
+    fresh = torch.randn_like(x)
+    assert torch.allclose(program.module()(fresh), model(fresh), atol=1e-6)
+    (found,) = replaced_in_torch(model, (x,), torch_patterns.group_norm)
+    assert found.kernel == ("group_norm_2d_f32" if sizes else "group_norm_1d_f32")
+
+
+@pytest.mark.parametrize(
+    ("written", "kernel"),
+    [
+        (lambda x: x * torch.sigmoid(x), "linear_silu_f32"),
+        (lambda x: x / (1 + torch.exp(-x)), "linear_silu_f32"),
+        (lambda x: x * (1 / (1 + torch.exp(-x))), "linear_silu_f32"),
+        (lambda x: x.clamp(min=0), "linear_relu_f32"),
+        (lambda x: x.clamp(min=0, max=1), "linear_f32"),
+        (lambda x: x / (1 + torch.exp(x)), "linear_f32"),
+    ],
+)
+def test_activations_that_are_written_out(written: Any, kernel: str) -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.product = nn.Linear(8, 12)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return written(self.product(x))
+
+    x = torch.randn(2, 3, 8)
+    report = replaced_in_torch(Model(), (x,), torch_patterns.linear)
+    assert [item.kernel for item in report] == [kernel]
+    program = in_one_form(export_model(Model(), (x,), None))
+    before = program.module()(x)
+    write_activations(program)
+    program.graph_module.recompile()
+    assert torch.allclose(program.module()(x), before, atol=1e-6)

@@ -61,6 +61,11 @@ def written_out(x: Any) -> Any:
     return gate * torch.sigmoid(gate) * up
 
 
+def of_channels(x: Any) -> Any:
+    """As Conformer's convolutions have them."""
+    return functional.glu(x.reshape(2, 4, 18), dim=1)
+
+
 NAMES = [*ACTIVATIONS]
 UNITS: dict[Callable[..., Any], tuple[str, int]] = {
     of_phi3: ("silu", 0),
@@ -70,6 +75,7 @@ UNITS: dict[Callable[..., Any], tuple[str, int]] = {
     unbound: ("relu", 0),
     written_out: ("silu", 0),
     functional.glu: ("sigmoid", 1),
+    of_channels: ("sigmoid", 1),
 }
 
 
@@ -100,7 +106,7 @@ def test_units_in_a_model_compute_the_same() -> None:
         lambda x: functional.silu(x[..., ::2]) * x[..., 1::2],
         lambda x: functional.silu(x[..., :8]) * x[..., 8:16],
         lambda x: functional.elu(x[..., :12]) * x[..., 12:],
-        lambda x: functional.glu(x, dim=0),
+        lambda x: functional.silu(x[:1]) * x[1:],
     ],
 )
 def test_what_is_no_unit_of_halves_stays(function: Callable[..., Any]) -> None:

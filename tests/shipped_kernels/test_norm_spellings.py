@@ -73,6 +73,11 @@ SPELLINGS: dict[str, tuple[str, Callable[..., Tensor]]] = {
         lambda x, weight, _: functional.rms_norm(x, (SIZE,), weight),
     ),
     "of length one": ("rms_norm_from", lambda x, *_: x * torch.rsqrt((x * x).sum(-1, True) + 1e-6)),
+    "normalised": ("rms_norm_from", lambda x, *_: functional.normalize(x, dim=-1)),
+    "normalised, times a number": (
+        "rms_norm",
+        lambda x, weight, _: functional.normalize(x, dim=-1) * SIZE**0.5 * weight,
+    ),
     "for each head": ("rms_norm_from", lambda x, *_: x / root(x) * torch.arange(3.0)[:, None]),
     "centred": ("layer_norm", cohere),
     "centred, of a variance": ("layer_norm", by_variance),
@@ -81,6 +86,8 @@ SPELLINGS: dict[str, tuple[str, Callable[..., Tensor]]] = {
 OTHERS: dict[str, Callable[..., Tensor]] = {
     "another axis": lambda x, *_: x * torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-5),
     "of another tensor": lambda x, weight, _: x * torch.rsqrt(mean((x * weight).square()) + 1e-5),
+    "normalised by a number": lambda x, *_: functional.normalize(x, dim=-1, eps=0.1),
+    "normalised by another norm": lambda x, *_: functional.normalize(x, 1.0, dim=-1),
     "unbiased": lambda x, *_: centred(x) / torch.sqrt(x.var(-1, keepdim=True) + 1e-5),
     "an epsilon outside": lambda x, *_: x / (root(x, 0.0) + 1e-3),
     "a variance alone": lambda x, *_: x / torch.sqrt(x.var(-1, False, keepdim=True) + 1e-5),

@@ -99,10 +99,41 @@ def write_attention(program: torch.export.ExportedProgram) -> None:
     write_einsum(program)
     write_exponentials(program)
     constants = constants_of(program)
+    for view in reversed(calls(program.graph, aten.reshape.default)):
+        _add_after(view)
+    program.graph.eliminate_dead_code()  # which would use the product as well
     for softmax in calls(program.graph, *_SOFTMAX):
         _write(softmax, constants)
     for call in calls(program.graph, ATTENTION):
         _bring(call, constants)
+
+
+def _add_after(view: Node) -> None:
+    """Add what scores taken apart into more axes are added to, after they are put together again.
+
+    Biases of images have numbers for rows and for columns (Segment Anything, MViT).
+    """
+    shape, terms, total = shape_of(view), [], view.args[0]
+    inside = shape_of(total)
+    while is_call(total, aten.add.Tensor) and only_user(total) is not None:
+        if named(total)["alpha"] != 1:
+            return
+        one, other = total.args[:2]
+        if not (isinstance(one, Node) and same(shape_of(one), inside)):
+            one, other = other, one
+        if not (isinstance(other, Node) and isinstance(one, Node)):
+            return
+        terms.append(other)
+        total = one
+    is_again = is_call(total, aten.reshape.default) and same(shape_of(total.args[0]), shape)
+    if not terms or not is_again or len(inside) <= len(shape) or not same(shape_of(total), inside):
+        return
+    write, found = Writer(view), total.args[0]
+    for term in reversed(terms):
+        if not same(shape_of(term), inside):
+            term = write.call(aten.expand.default, term, write.sizes(total, inside))
+        found = write.call(aten.add.Tensor, found, write.reshape(term, shape, view.args[0]))
+    put(view, found)
 
 
 def _write(softmax: Node, constants: Mapping[str, torch.Tensor]) -> None:

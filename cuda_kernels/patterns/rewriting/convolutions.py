@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from cuda_kernels.patterns.rewriting.activations import write_activations
 from cuda_kernels.patterns.rewriting.graph import (
     Writer,
     aten,
@@ -75,6 +76,7 @@ def _form_of(node: Node) -> _Form | None:
 @keeps_results
 def write_convolutions(program: torch.export.ExportedProgram) -> None:
     """Write what is a convolution that kernels take as such."""
+    write_activations(program)
     graph = program.graph
     for node in calls(graph, *_TRANSPOSED):
         _write_transposed(node)
@@ -87,6 +89,21 @@ def write_convolutions(program: torch.export.ExportedProgram) -> None:
             _write_three_axes(node)
     for node in calls(graph, _CONVOLUTION):
         _write_norm(node)
+
+
+@keeps_results
+def write_group_norms(program: torch.export.ExportedProgram) -> None:
+    """Write group norms of other ranks as those along one axis or two; the axes are one there."""
+    for node in calls(program.graph, aten.group_norm.default):
+        x = node.args[0]
+        shape = shape_of(x)
+        if len(shape) != 2 and len(shape) < 5:
+            continue
+        write = Writer(node)
+        rest = [math.prod(shape[2:-1]), shape[-1]] if shape[2:] else [1]
+        images = write.reshape(x, [*shape[:2], *rest])
+        found = write.call(node.target, images, *node.args[1:], **node.kwargs)
+        put(node, write.reshape(found, shape, x))
 
 
 def _convolution(write: Writer, form: _Form) -> Node:

@@ -6,6 +6,7 @@ silu, ModernBERT and diffusers with GELU, `torch.nn.GLU` with sigmoid. Their sli
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from cuda_kernels.patterns.rewriting.graph import (
     keeps_results,
     named,
     put,
+    same,
     shape_of,
 )
 from cuda_kernels.patterns.rewriting.parts import HIGH, LOW, part_of
@@ -65,7 +67,15 @@ def write_glu(program: torch.export.ExportedProgram, dtype: torch.dtype) -> None
         found = _glu(node)
         if found is not None and dtype_of(found[0]) == dtype_of(node) == dtype:
             x, activation, gate_is_second = found
-            put(node, Writer(node).call(GLU_OF_HALVES, x, activation, int(gate_is_second)))
+            write = Writer(node)
+            if not same(
+                shape_of(node)[:-1], shape_of(x)[:-1]
+            ):  # halves of all that follows an axis
+                at = named(node)["dim"]
+                rows = (*shape_of(x)[:at], math.prod(shape_of(x)[at:]))
+                x = write.reshape(x, rows)
+            unit = write.call(GLU_OF_HALVES, x, activation, int(gate_is_second))
+            put(node, write.reshape(unit, shape_of(node), x))
 
 
 _RULES = {
@@ -85,7 +95,7 @@ def _glu(node: Node) -> tuple[Node, int, bool] | None:
         given = named(node)
         x = given["self"]
         shape = shape_of(x)
-        is_known = given["dim"] == len(shape) - 1 and isinstance(shape[-1], int)
+        is_known = all(isinstance(size, int) for size in shape[given["dim"] :])
         return (x, SIGMOID, True) if is_known else None
     for gated, up in (node.args[:2], node.args[1::-1]):
         gate, activation = _activated(gated)

@@ -12,7 +12,7 @@ The kernels compute in f32 and round once, so that no step is less exact than th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,8 @@ from cuda_kernels.patterns.rewriting.graph import (
 
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 _LOW = _TYPES[1:]
+_LEAST = 1e-10
+"""Up to which number a length may be taken for it and still be the same for all that is used."""
 
 
 def _rms_norm_from(x: Tensor, weight: Tensor | None, epsilon: float, offset: float) -> Tensor:
@@ -85,8 +87,8 @@ def _write(program: torch.export.ExportedProgram, kinds: frozenset[str]) -> None
         if norm is None:
             continue
         # The kernel may take in what follows, or only some of it.
-        for last, weight, bias in reversed(list(_steps(node, norm))):
-            if _put(last, norm, weight, bias, constants, kinds):
+        for last, factor, weight, bias in reversed(list(_steps(node, norm, constants))):
+            if _put(last, replace(norm, factor=factor), weight, bias, constants, kinds):
                 break
     for node in calls(program.graph, aten.rms_norm.default) if "rms" in kinds else ():
         _bring(node, kinds)
@@ -107,6 +109,9 @@ def _norm(node: Node, constants: Mapping[str, Tensor]) -> _Norm | None:
     for x, by in pairs:
         if not isinstance(x, Node) or not isinstance(by, Node) or not shape_of(x):
             continue
+        found = _of_length_one(x, by) if node.target is aten.div.Tensor else None
+        if found is not None:
+            return found
         under = _under_root(by, constants, is_inverse=node.target is aten.mul.Tensor)
         if under is None or not same(shape_of(x), shape_of(node)):
             continue
@@ -114,6 +119,26 @@ def _norm(node: Node, constants: Mapping[str, Tensor]) -> _Norm | None:
         if found is not None:
             return found
     return None
+
+
+def _of_length_one(x: Node, by: Node) -> _Norm | None:
+    """`torch.nn.functional.normalize`, which divides by a length, or by a number if that is larger.
+
+    Squares of the number and the length are added: no length that is not far below 1e-9 differs.
+    """
+    least = 0.0
+    if is_call(by, aten.expand.default, aten.expand_as.default):
+        by = by.args[0]
+    if is_call(by, aten.clamp_min.default) and isinstance(by.args[1], float | int):
+        by, least = by.args[0], float(by.args[1])
+    size = shape_of(x)[-1]
+    if not is_call(by, aten.linalg_vector_norm.default) or not isinstance(size, int) or size < 1:
+        return None
+    given = named(by)
+    is_length = given["ord"] == 2 and given["dtype"] is None and 0.0 <= least <= _LEAST
+    if not is_length or not given["dim"] or not _is_of_last(by) or not _is_same(given["self"], x):
+        return None
+    return _Norm(x, False, least**2 / size, size**-0.5)
 
 
 def _under_root(node: Node, constants: Mapping[str, Tensor], *, is_inverse: bool) -> Node | None:
@@ -224,11 +249,13 @@ def _centre(node: Any) -> Node | None:
     return x if isinstance(x, Node) and is_mean and _is_same(named(mean)["self"], x) else None
 
 
-def _steps(node: Node, norm: _Norm) -> Iterator[tuple[Node, Any, Any]]:
-    """What may be the last operation of a norm, in order, with its weight and bias until then."""
-    weight = bias = None
+def _steps(
+    node: Node, norm: _Norm, constants: Mapping[str, Tensor]
+) -> Iterator[tuple[Node, float, Any, Any]]:
+    """What may be the last operation of a norm, with the factor, weight and bias until then."""
+    factor, weight, bias = norm.factor, None, None
     while True:
-        yield node, weight, bias
+        yield node, 1.0 if abs(factor - 1.0) < 1e-6 else factor, weight, bias
         user = only_user(node)
         if user is None:
             return
@@ -236,6 +263,10 @@ def _steps(node: Node, norm: _Norm) -> Iterator[tuple[Node, Any, Any]]:
             kinds = {dtype_of(user), dtype_of(node)}
             if not kinds <= {*_TYPES} or kinds == {*_LOW}:
                 return
+        elif factor != 1.0 and (times := scaled(user, constants)) is not None:
+            if times[0] is not node or bias is not None:
+                return
+            factor *= times[1]
         elif is_call(user, aten.mul.Tensor) and weight is None and bias is None:
             weight = _other(user, node)
             if not _is_row(weight, node):

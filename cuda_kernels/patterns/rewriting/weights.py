@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from cuda_kernels.patterns.rewriting.activations import write_activations
 from cuda_kernels.patterns.rewriting.einsum import write_einsum
 from cuda_kernels.patterns.rewriting.graph import (
     KINDS,
@@ -64,7 +65,8 @@ def hold(program: torch.export.ExportedProgram, tensor: torch.Tensor, write: Wri
 
 @keeps_results
 def write_linear(program: torch.export.ExportedProgram) -> None:
-    """Write products of weights as `linear`."""
+    """Write products of weights as `linear`, and what may follow them as PyTorch's activations."""
+    write_activations(program)
     write_einsum(program)
     _add_one_by_one(program)
     for node in calls(program.graph, *_PRODUCTS):
