@@ -491,6 +491,8 @@ def test_rotary_embeddings_are_found_in_every_order_of_pairs(
         (of_part, (wide, cos, sin)),
         (lambda x, c, s: of_part(x, c, s, turned_pairs), (wide, cos, sin)),
         (turned_pairs, (x[:, :1], cos[0, 0], sin[0, 0])),
+        (lambda x, c, s: turned_pairs(x.reshape(2, 7, 4, 16), c, s),
+         (x.reshape(2, 7, 64), cos, sin)),
         (turned_pairs, (x, array(2, 7, 1, 8), array(2, 7, 1, 8))),
         # This turns the other way:
         (lambda x, c, s: jnp.concatenate([x[..., :8] * c + x[..., 8:] * s,
@@ -512,7 +514,7 @@ def test_rotary_embeddings_are_found_in_every_order_of_pairs(
     assert kernels == {
         "rotary_bshd_f32": 5,
         "rotary_f32": 1,
-        "rotary_any_bshd_f32": 8,
+        "rotary_any_bshd_f32": 9,
         "rotary_any_f32": 1,
     }
 

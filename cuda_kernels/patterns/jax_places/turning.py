@@ -214,7 +214,7 @@ class _Heads:
 
 def _as_place(found: _Turned) -> Place | None:
     x, cos, sin = found.x.widened, found.cos.widened, found.sin.widened
-    half = _half_of(x, found.two)
+    half = _half_of(found.x, found.two)
     if half is None or {*x.atoms} != {*found.result.atoms} or not kind_of(x.value):
         return None
     inside = {found.two, *half}
