@@ -151,13 +151,7 @@ def object_files(how: Mapping[str, Any]) -> list[Path]:
 
 
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
-    """Refuse to write over what the command reads, and over Python that it has imported.
-
-    Raises
-    ------
-    OutputError
-        An output is one of these, or no place for a file.
-    """
+    """Refuse to write over what the command reads, and over Python that it has imported."""
     files = [vars(item).get("__file__") for item in [*sys.modules.values()] if item is not None]
     read = [*filter(None, inputs), *(Path(file) for file in files if isinstance(file, str))]
     for output in filter(None, outputs):

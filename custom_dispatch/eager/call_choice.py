@@ -38,11 +38,6 @@ def choose(
     ----------
     device
         The device of the call, for what was measured on such devices.
-
-    Raises
-    ------
-    CallError
-        No kernel takes the arguments, or they are not arguments of the choice.
     """
     first = choice.kernels[0]
     named = dict(keywords)

@@ -124,15 +124,6 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
         The kernels that it may call by name.
     replace
         Patterns: kernels, and what they are to be put in the place of.
-
-    Raises
-    ------
-    ModelError
-        The model is not valid MLIR.
-    LinkError
-        A call does not fit its kernel, or a pattern is found nowhere.
-    DeclarationError
-        An item of `replace` is not a pattern.
     """
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
@@ -203,13 +194,6 @@ def link(
         Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
     flags
         Those that `iree-compile` will be given, for the manifest.
-
-    Raises
-    ------
-    ModelError
-        The model is not valid MLIR.
-    LinkError
-        The model and the kernels do not fit together.
     """
     if not isinstance(model, PlacedModel):
         model = place(model, [*library.kernels, *library.choices])

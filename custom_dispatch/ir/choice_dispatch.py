@@ -161,13 +161,7 @@ def write_choice(
 
 
 def candidates(name: str, orders: Sequence[Order], signature: Signature) -> tuple[Order, ...]:
-    """Those kernels that calls of a function may fit, as far as its type tells.
-
-    Raises
-    ------
-    LinkError
-        No kernel has the types of the function.
-    """
+    """Those kernels that calls of a function may fit, as far as its type tells."""
     body = Emitter(1)  # one for all: equal conditions are then one value
     arguments = {
         operand.name: body.fresh(operand.name) for operand in kernels_in(orders)[0].arguments

@@ -140,11 +140,6 @@ def cpu_executable_target(target: Target) -> str:
 
     The compiler is asked for it (it resolves features, data layout and triple), and the answer is
     kept in the store.
-
-    Raises
-    ------
-    ModelError, OutputError
-        The compiler fails.
     """
 
     def key() -> bytes | None:

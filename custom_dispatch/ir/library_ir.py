@@ -41,13 +41,7 @@ SYMBOL_PREFIX = "custom_dispatch_"
 
 
 def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
-    """The executables of the kernels that a module uses.
-
-    Raises
-    ------
-    UnsupportedInstructionError
-        The CPU is a target, and a kernel cannot run on it.
-    """
+    """The executables of the kernels that a module uses."""
     cpu_target = library.cpu_target
     names = {kernel.name for kernel in kernels} | {choice.name for choice in library.choices}
     found = []

@@ -101,13 +101,7 @@ class WrapperBody:
         return wanted, self.dispatch() if dispatches else self.sizes_alone()
 
     def conditions(self) -> list[Check]:
-        """What says whether a call fits the kernel; nothing where it certainly does.
-
-        Raises
-        ------
-        LinkError
-            The call certainly does not fit the kernel.
-        """
+        """What says whether a call fits the kernel; nothing where it certainly does."""
         with self.guards.gathered() as found:
             self._check_fit()
         return found

@@ -290,13 +290,7 @@ def output_shapes(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, Shape]:
 
 
 def grids_for(kernel: Kernel, dims: Mapping[str, int]) -> tuple[Shape, ...]:
-    """The grids of a call's launch, one for each form of the kernel: a call has to fit them all.
-
-    Raises
-    ------
-    CallError, DeclarationError
-        As `grid_for`.
-    """
+    """The grids of a call's launch, one for each form of the kernel: a call has to fit them all."""
     return tuple(grid_for(form, dims) for form in kernel.forms)
 
 

@@ -91,11 +91,6 @@ def check_dims(
     ----------
     expressions
         As of `expressions_of`.
-
-    Raises
-    ------
-    DeclarationError
-        No call could know a dim, or the leading dims; or a condition depends on the device.
     """
     inputs = inputs_of(operands)
     _check_leading(kernel, operands, inputs)

@@ -188,11 +188,6 @@ def first_fitting(
         What the error says: "No kernel of choice `scale` takes these arrays."
     kernels
         Those of the choice, where they are in another order than declared.
-
-    Raises
-    ------
-    CallError, LinkError
-        The kernel is refused, with that error; or each of the choice is.
     """
     if isinstance(item, Kernel):
         return attempt(item)

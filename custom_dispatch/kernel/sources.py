@@ -302,14 +302,7 @@ Implementations = tuple[tuple[Target, Implementation], ...]
 def check_implementations(
     kernel: str, given: Mapping[str, Implementation] | None, base: Path
 ) -> Implementations:
-    """Implementations by target, in the targets' order, their paths relative to a directory.
-
-    Raises
-    ------
-    DeclarationError
-        An item is not an `Implementation` or replaces nothing, or its target is not a GPU
-        architecture or `cpu`, or occurs twice.
-    """
+    """Implementations by target, in the targets' order, their paths relative to a directory."""
     if given is None:
         return ()
     if not isinstance(given, Mapping):

@@ -53,11 +53,6 @@ def resolve(what: str, item: Kernel | Choice, operands: Types, results: Types) -
         The call, for errors: "The operator `mine.scale` at model.py:7".
     operands, results
         Its types, those of tensors and numbers as MLIR's own.
-
-    Raises
-    ------
-    LinkError
-        The call fits neither the kernel nor any kernel of the choice.
     """
     alone = isinstance(item, Kernel)
     return first_fitting(

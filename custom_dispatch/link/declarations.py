@@ -217,11 +217,6 @@ def needed(
     ----------
     calls
         As of `kernel_functions`.
-
-    Raises
-    ------
-    LinkError
-        A call fits none of them.
     """
     symbols = {choice.name, *(symbol for symbol, item in calls.items() if item.name == choice.name)}
     with module.context:

@@ -92,13 +92,7 @@ def diagnostic(error: Exception, what: str = "") -> str:
 
 
 def describe_model(model: Model) -> list[tuple[str, str, str]]:
-    """The functions of a model: name, type, and what they are to linking.
-
-    Raises
-    ------
-    ModelError
-        The model is not valid MLIR.
-    """
+    """The functions of a model: name, type, and what they are to linking."""
     module = parse_model(model)
     rows = []
     for op in functions_of(module):

@@ -91,11 +91,6 @@ class SymbolicShapes(Generic[Size]):
         ----------
         shapes
             The shape of every input buffer, by operand name; none for one that is absent.
-
-        Raises
-        ------
-        CallError
-            An operand has another rank, or other leading dims; or what `same` raises.
         """
         first: dict[str, str] = {}
         others: list[tuple[Expr, Size, str]] = []

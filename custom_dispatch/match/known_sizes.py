@@ -100,13 +100,7 @@ class KnownSizes(SymbolicShapes[Polynomial]):
         self._is_strict = is_strict
 
     def bind_place(self, match: Match) -> None:
-        """Take the sizes of the operands.
-
-        Raises
-        ------
-        CallError
-            The sizes differ from the declaration's, or are not known to agree.
-        """
+        """Take the sizes of the operands."""
         axes = {name: match.example.pattern.axes.get(name) for name in match.operands}
         shapes = {
             item.name: _in_order(extents_of(value), axes[item.name])

@@ -179,11 +179,6 @@ def with_own_names(
     ----------
     called
         What the model calls by name.
-
-    Raises
-    ------
-    DeclarationError
-        Two of those that are called have one name.
     """
     names = Names(called)
     found = []
@@ -337,11 +332,6 @@ def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str
     ----------
     optional
         How one is written that need not be found.
-
-    Raises
-    ------
-    LinkError
-        One is found nowhere; the message lists the places that nearly are.
     """
     for pattern in patterns:
         name = pattern.item.name

@@ -172,13 +172,7 @@ class Searched:
         )
 
     def convert(self, patterns: Iterable[object]) -> None:
-        """Convert what it may hold of patterns in the torch dialect, all at once.
-
-        Raises
-        ------
-        DeclarationError
-            A text is not valid MLIR, or as for `convert_examples`.
-        """
+        """Convert what it may hold of patterns in the torch dialect, all at once."""
         texts = {
             text: (pattern, self.parsed(pattern, text))
             for pattern in patterns

@@ -54,13 +54,7 @@ class CheckResult:
 
 
 def check_kernel(kernel: Kernel, device: str) -> Iterator[CheckResult]:
-    """Run a kernel on a device for several sizes and compare it with its reference.
-
-    Raises
-    ------
-    DeclarationError
-        As for `checked_sizes`.
-    """
+    """Run a kernel on a device for several sizes and compare it with its reference."""
     generator = numpy.random.default_rng(0)
     for dims in checked_sizes(kernel):
         yield check_once(kernel, device, dims, generator)

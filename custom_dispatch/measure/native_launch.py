@@ -66,13 +66,7 @@ class NativeContext:
         driver.pop()
 
     def call(self, function: str, *arguments: Any) -> None:
-        """Call a function of the driver.
-
-        Raises
-        ------
-        DeviceError
-            It reports an error.
-        """
+        """Call a function of the driver."""
         self.check(function, getattr(self._library, function)(*arguments))
 
     def check(self, function: str, status: int) -> None:
@@ -126,13 +120,7 @@ class NativeContext:
             self.call("cuMemcpyDtoH_v2", target, address, ctypes.c_size_t(like.nbytes))
 
     def load(self, image: bytes) -> ctypes.c_void_p:
-        """Load PTX, a cubin or a fatbin, once; PTX is compiled by the driver here.
-
-        Raises
-        ------
-        DeviceError
-            The driver does not take it; its log follows.
-        """
+        """Load PTX, a cubin or a fatbin, once; PTX is compiled by the driver here."""
         if image in self._modules:
             return self._modules[image]
         module = ctypes.c_void_p()
@@ -210,11 +198,6 @@ class NativeLaunch:
         ----------
         times
             How many launches to wait for, one behind the other.
-
-        Raises
-        ------
-        DeviceError
-            The driver refuses a launch, or the kernel fails.
         """
         for _ in range(times):
             self.enqueue()
@@ -228,11 +211,6 @@ class NativeLaunch:
         stream
             The driver's handle, as of `torch.cuda.current_stream().cuda_stream`; 0, the default
             stream.
-
-        Raises
-        ------
-        DeviceError
-            The driver refuses the launch.
         """
         if not self._empty:
             handle = ctypes.c_void_p(stream)
@@ -289,11 +267,6 @@ def seconds_of(
     -------
     float
         The seconds between the events, on the GPU's clock; of several parts, their sum.
-
-    Raises
-    ------
-    DeviceError
-        The driver refuses a launch, or a kernel fails.
     """
     start, stop = ctypes.c_void_p(), ctypes.c_void_p()
     elapsed, seconds = ctypes.c_float(), 0.0

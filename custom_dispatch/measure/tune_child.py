@@ -159,11 +159,6 @@ class OnGpu:
     left its own. So launches go round over copies of the inputs that together are larger than the
     cache, and several are timed as one where they are short, as a pair of events takes
     microseconds.
-
-    Raises
-    ------
-    DeviceError
-        The GPU is not there, or its memory does not suffice.
     """
 
     def __init__(self, asked: Candidates, dims: Mapping[str, int]) -> None:

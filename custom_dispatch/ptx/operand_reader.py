@@ -115,11 +115,6 @@ def read_operand(stream: TokenStream, scope: Scope, depth: int = 0) -> Operand:
     """Read one operand, up to the comma or closing mark after it.
 
     Shapes that no instruction of ordinary kernels has come back as `Expression`.
-
-    Raises
-    ------
-    PtxError
-        There is no operand here.
     """
     start = stream.position
     operand = _known_shape(stream, scope, depth) if depth < _MOST_NESTED else None

@@ -128,13 +128,7 @@ _SUFFIX_FLAGS = {0x100000: "a", 0x200000: "f"}
 
 
 def fatbin_parts(data: bytes) -> list[tuple[str, Arch, bytes]]:
-    """(kind, arch, content) of the parts of a fatbin that can be read: those not compressed.
-
-    Raises
-    ------
-    PtxError
-        The bytes are no fatbin, or it is cut short.
-    """
+    """(kind, arch, content) of the parts of a fatbin that can be read: those not compressed."""
     found = []
     for kind, arch, content in _members(data):
         if kind == "cubin" and content.startswith(_ELF_MAGIC):

@@ -83,13 +83,7 @@ class Nvcc:
 
     @classmethod
     def find(cls) -> Nvcc:
-        """The nvcc of this machine.
-
-        Raises
-        ------
-        ToolNotFoundError
-            It is not installed, or does not run.
-        """
+        """The nvcc of this machine."""
         path = find_tool("nvcc").require("cuda")
         return cls(path, tool_version(path))
 

@@ -62,24 +62,12 @@ class Nvrtc:
 
     @classmethod
     def find(cls) -> Nvrtc:
-        """The NVRTC of this Python environment.
-
-        Raises
-        ------
-        ToolNotFoundError
-            The library is not installed.
-        """
+        """The NVRTC of this Python environment."""
         return cls(find_nvrtc().require("cuda"))
 
     @property
     def version(self) -> str:
-        """The full version.
-
-        Raises
-        ------
-        ToolNotFoundError
-            The library does not load.
-        """
+        """The full version."""
         # The library's own call gives no third number; the head of the PTX that it makes does.
         with self._process() as process:
             ptx = process.compile(Compilation(b"", "version.cu", (), ())).ptx

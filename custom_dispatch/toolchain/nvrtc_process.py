@@ -108,17 +108,7 @@ class NvrtcProcess:
         return self._facts
 
     def compile(self, asked: Compilation) -> Compiled:
-        """Compile.
-
-        Raises
-        ------
-        SourceError
-            The process ended.
-        ToolNotFoundError
-            As of `facts`.
-        ToolTimeoutError
-            It ran past its time limit.
-        """
+        """Compile."""
         self.facts()
         options = [os.fsencode(option) for option in asked.options]
         names = [name.encode() for name in asked.names]

@@ -47,24 +47,12 @@ def read_object(name: str, target: Target, path: Path) -> Object:
 
 
 def is_ptx(path: Path) -> bool:
-    """Whether an object file is PTX, by its bytes.
-
-    Raises
-    ------
-    PtxError
-        The file cannot be read as an object; see `read_object`.
-    """
+    """Whether an object file is PTX, by its bytes."""
     return read_object("object", _ANY_TARGET, path).kind == "ptx"
 
 
 def entry_names(item: Object) -> tuple[str, ...]:
-    """The entries of an object; none of a fatbin, whose parts may be compressed.
-
-    Raises
-    ------
-    PtxError
-        It is a damaged cubin.
-    """
+    """The entries of an object; none of a fatbin, whose parts may be compressed."""
     if item.kind == "ptx":
         found = _ENTRY.findall(item.data.decode("utf-8", "replace"))
         return tuple(dict.fromkeys(found))

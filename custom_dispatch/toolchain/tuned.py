@@ -166,13 +166,7 @@ def _is_other(kernel: Kernel, measured: Measured) -> bool:
 
 
 def table_of(choice: Choice) -> TuningTable | None:
-    """The table of a choice; None where it declares none, or the file is not there.
-
-    Raises
-    ------
-    DeclarationError
-        The file is no table of this choice.
-    """
+    """The table of a choice; None where it declares none, or the file is not there."""
     path = choice.tuning
     if path is None:
         return None
@@ -186,13 +180,7 @@ def _read(path: Path, choice: str, state: tuple[int, int]) -> TuningTable:
 
 
 def read_file(path: Path, choice: str) -> TuningTable:
-    """The table in a file; an empty one where there is none yet.
-
-    Raises
-    ------
-    DeclarationError
-        The file is no table of this choice.
-    """
+    """The table in a file; an empty one where there is none yet."""
     if not _is_there(path):
         return TuningTable(choice, ())
     content = read_bytes(path, "The table", DeclarationError)

@@ -162,13 +162,7 @@ class Checks:
     def access(
         self, b: Builder, instruction: Instruction, operand: Address, space: str, pointer: str
     ) -> None:
-        """Check the access that an instruction makes.
-
-        Raises
-        ------
-        UnsupportedInstructionError
-            What it accesses is not known.
-        """
+        """Check the access that an instruction makes."""
         access = access_of(instruction, space)
         if access is None:
             raise unsupported(

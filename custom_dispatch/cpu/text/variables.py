@@ -50,13 +50,7 @@ def global_texts(module: Module, symbols: Mapping[str, str], used: set[str]) -> 
 def reachable_variables(
     module: Module, symbols: Mapping[str, str], used: Iterable[str]
 ) -> set[str]:
-    """The variables that code refers to, and those whose addresses these hold.
-
-    Raises
-    ------
-    PtxError
-        As for `global_texts`.
-    """
+    """The variables that code refers to, and those whose addresses these hold."""
     variables = {v.name: v for v in module.variables if v.name in symbols}
     wanted, pending = set(used), sorted(used)
     while pending:

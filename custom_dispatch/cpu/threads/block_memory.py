@@ -149,13 +149,7 @@ class BlockMemory:
         return max(self._end + self.state_bytes * self.units, 16)
 
     def check_size(self, entry: Entry) -> None:
-        """Refuse a kernel whose block needs more than a worker has.
-
-        Raises
-        ------
-        PtxError
-            A block needs more; the message says what takes how much.
-        """
+        """Refuse a kernel whose block needs more than a worker has."""
         if self.size > MAX_BLOCK_BYTES:
             units = "warps" if self.by_warps else "threads"
             raise PtxError(

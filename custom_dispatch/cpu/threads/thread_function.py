@@ -51,13 +51,7 @@ def inlined_function(
 
 
 def declare(frame: Frame) -> None:
-    """Give registers and local variables their places.
-
-    Raises
-    ------
-    PtxError
-        A variable takes more memory than a thread has.
-    """
+    """Give registers and local variables their places."""
     instructions = frame.thread.instructions
     for register in registers_of(instructions):
         frame.declare_register(register)
@@ -87,13 +81,6 @@ def lower_blocks(frame: Frame, b: FunctionBuilder) -> None:
     ----------
     frame, b
         Its registers, and the frame's builder.
-
-    Raises
-    ------
-    UnsupportedInstructionError
-        The CPU target does not lower an instruction.
-    PtxError
-        An instruction's operands are not what it takes.
     """
     thread = frame.thread
     counter = SpinCounter(b, thread.spins) if thread.checks is None else None

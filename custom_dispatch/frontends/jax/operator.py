@@ -166,13 +166,7 @@ def _number(kernel: Kernel, name: str, value: Any) -> float | int | bool:
 
 
 class Derivative(Gradients):
-    """What differentiates a kernel: a function of JAX, or another kernel.
-
-    Raises
-    ------
-    DeclarationError
-        It takes or returns a name that the kernel does not have.
-    """
+    """What differentiates a kernel: a function of JAX, or another kernel."""
 
     def __init__(self, kernel: Kernel | Choice, backward: Any) -> None:
         super().__init__(kernel, backward, "JAX")

@@ -83,13 +83,7 @@ primitive.def_abstract_eval(_abstract)
 
 
 def _fitting(arrays: Sequence[Any], item: Kernel | Choice) -> tuple[Kernel, list[tuple[Any, ...]]]:
-    """The kernel that arrays fit, the first of a choice's, and the shapes of its results.
-
-    Raises
-    ------
-    CallError
-        No kernel takes these arrays.
-    """
+    """The kernel that arrays fit, the first of a choice's, and the shapes of its results."""
     return first_fitting(
         item,
         lambda kernel: (kernel, _shapes(arrays, kernel)),

@@ -124,11 +124,6 @@ def check_computed(model: onnx.ModelProto) -> None:
     ----------
     model
         The model with the types of all that it computes.
-
-    Raises
-    ------
-    ModelError
-        The model has such a node.
     """
     _check(model.graph, {})
 

@@ -119,15 +119,7 @@ _IMPORTED_DOMAINS = ("com.microsoft",)
 
 
 def infer_types(graph: Graph, nodes: Nodes) -> Graph:
-    """The model with the types of all that it computes.
-
-    Raises
-    ------
-    ModelError
-        The model is not valid, or a type in it is not known.
-    LinkError
-        A kernel's node has inputs that do not fit.
-    """
+    """The model with the types of all that it computes."""
     model = _inferred(graph.model, nodes)
     _check_types(model.graph)
     check_computed(model)
@@ -147,11 +139,6 @@ def import_graph(
         The nodes that stand for kernels.
     kept
         Operators of ONNX that patterns are looked for with.
-
-    Raises
-    ------
-    ModelError
-        The importer does not know something in it.
     """
     model = graph.model
     bring_into_one_form(model.graph)

@@ -79,11 +79,6 @@ def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
     """Compare how many inputs and outputs a node has, and its attributes.
 
     All kernels of a choice have the same.
-
-    Raises
-    ------
-    LinkError
-        The number of inputs or outputs, or an attribute, differs from the kernel's.
     """
     label, kernel = label_of(node), kernels_of(item)[0]
     _check_places(label, kernel, node)
@@ -154,11 +149,6 @@ def infer_results(
         What errors call the node.
     types
         The types of its inputs; None for one that is absent, or of which nothing is known.
-
-    Raises
-    ------
-    LinkError
-        The inputs fit neither the kernel nor any kernel of the choice.
     """
     return first_fitting(
         item,

@@ -41,11 +41,6 @@ def written_out(
     least
         The version of ONNX that it is to have at least; a model that ONNX cannot convert keeps its
         own.
-
-    Raises
-    ------
-    ModelError
-        A node has an attribute, an input or a result that its function does not know.
     """
     every = list(nodes_of(model.graph))
     nodes = [n for n in every if n.domain == _DOMAIN or n.op_type == _SIMPLIFIED]

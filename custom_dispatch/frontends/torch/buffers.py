@@ -22,11 +22,6 @@ def with_buffers(program: torch.export.ExportedProgram) -> torch.export.Exported
 
     PyTorch keeps tensors that a module holds elsewhere, as in a list or a cache's object, as
     constants, also where they were registered as buffers besides; and writes them there as well.
-
-    Raises
-    ------
-    ModelError
-        A buffer is written whose memory another tensor has too, or which modules do not take.
     """
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     inputs = dict(zip(placeholders, program.graph_signature.input_specs, strict=True))

@@ -24,11 +24,6 @@ class Derivative(Gradients):
         A function of PyTorch, or a kernel.
     operator
         Makes a kernel an operator.
-
-    Raises
-    ------
-    DeclarationError
-        It takes or returns a name that the kernel does not have.
     """
 
     def __init__(

@@ -137,13 +137,7 @@ def _distinct(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
-    """The kernels that a model calls through `cd.torch.register`, each once.
-
-    Raises
-    ------
-    DeclarationError
-        Two of them, in different namespaces, have one name.
-    """
+    """The kernels that a model calls through `cd.torch.register`, each once."""
     called = (node.target for node in program.graph.nodes if node.op == "call_function")
     return Names(kernel for each in called if (kernel := registered_kernel(each))).items
 

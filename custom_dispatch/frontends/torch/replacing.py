@@ -63,13 +63,6 @@ def put_kernels(
         What the model calls by name: patterns' kernels get other names.
     moved
         As for `replace_places`.
-
-    Raises
-    ------
-    DeclarationError
-        An item is not a pattern, or PyTorch cannot trace its function.
-    LinkError
-        A pattern that is required is found nowhere; the message lists what nearly is.
     """
     patterns = with_own_names([as_pattern(item) for item in as_list(items)], called)
     report = replace_places(

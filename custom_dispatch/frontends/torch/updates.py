@@ -290,11 +290,6 @@ def check_updates(
         Its function's name.
     items
         The kernels that it calls.
-
-    Raises
-    ------
-    ModelError
-        No kernel writes an argument in place.
     """
     function = next(op for op in functions_of(module) if name_of(op) == name)
     block = function.regions[0].blocks[0]

@@ -101,11 +101,6 @@ def call_kernels(
         Every kernel and choice that is given, by name.
     callees
         Where the functions are declared that stand for them.
-
-    Raises
-    ------
-    LinkError
-        A call does not fit the kernel's declaration.
     """
     with module.context, ir.Location.unknown():
         return _call_kernels(module, kernels, callees)

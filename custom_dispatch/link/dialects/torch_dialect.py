@@ -286,11 +286,6 @@ def replace_operator(
         The operator's name: "torch.NAMESPACE.KERNEL".
     module, callees
         Where that function is, or is declared.
-
-    Raises
-    ------
-    LinkError
-        The operator's operands or results do not fit the kernel's declaration.
     """
     what = f"The operator `{name.removeprefix('torch.')}`{place_of(op)}"
     values = list(op.operands)
