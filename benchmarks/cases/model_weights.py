@@ -17,6 +17,8 @@ import torch
 
 from custom_dispatch.parameters import Parameter, Parameters
 
+_LAST = "channels last"
+"""How the weights of convolutions may be transposed."""
 _MOST_CARRIED = 1 << 20
 """Bytes of a weight that is computed of the model's, such as a scale in another type."""
 
@@ -32,9 +34,9 @@ def origins(parameters: Parameters, module: torch.nn.Module) -> list[dict[str, A
     RuntimeError
         A large one is none of the model's.
     """
-    known: dict[str, tuple[str, bool]] = {}
+    known: dict[str, tuple[str, bool | str]] = {}
     for name, tensor in _tensors(module).items():
-        for transposed in (False, True)[: tensor.dim()]:
+        for transposed in (False, True, _LAST)[: tensor.dim()]:
             digest = hashlib.sha256(_content(tensor, transposed)).hexdigest()
             known.setdefault(digest, (name, transposed))
     rows: dict[bytes, tuple[str, bool, int]] = {}
@@ -74,7 +76,7 @@ def write(file: Path, said: list[dict[str, Any]], module: torch.nn.Module) -> No
             tensor = tensors[item["of"]].detach().cpu()
             if "rows" in item:
                 tensor = (tensor.T if item["transposed"] else tensor)[item["rows"]]
-            content = _content(tensor, item["transposed"] and "rows" not in item)
+            content = _content(tensor, item["transposed"] if "rows" not in item else False)
         entries.append(
             Parameter(
                 item["name"],
@@ -125,8 +127,12 @@ def archived(file: Path) -> dict[str, torch.Tensor]:
     return found
 
 
-def _content(tensor: torch.Tensor, transposed: bool) -> np.ndarray[Any, Any]:
+def _content(tensor: torch.Tensor, transposed: bool | str) -> np.ndarray[Any, Any]:
     """A tensor's bytes."""
-    turned = tensor.detach().T if transposed and tensor.dim() > 1 else tensor.detach()
+    turned = tensor.detach()
+    if transposed == _LAST:
+        turned = turned.movedim(1, -1)
+    elif transposed and tensor.dim() > 1:
+        turned = turned.T
     bytes_: np.ndarray[Any, Any] = turned.contiguous().reshape(-1).view(torch.uint8).numpy()
     return bytes_

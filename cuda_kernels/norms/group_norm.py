@@ -22,7 +22,7 @@ Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 THREADS = 512
 
 
-def _normalised(
+def normalised(
     x: Array,
     weight: Array | None,
     bias: Array | None,
@@ -31,6 +31,7 @@ def _normalised(
     slope: float,
     activation: int,
 ) -> Array:
+    """Group norms of images [n, c, ...], in f64."""
     rows = x.astype(numpy.float64).reshape(x.shape[0], grouping.shape[1], -1)
     with numpy.errstate(invalid="ignore"):  # inf - inf is NaN, as it should be
         centred = rows - rows.mean(axis=-1, keepdims=True)
@@ -77,7 +78,7 @@ def declare(axes: int, dtype: str, threads: int = THREADS) -> cd.Kernel:
             )
         },
         requires=[channels % groups == 0],
-        reference=_normalised,
+        reference=normalised,
     )
 
 

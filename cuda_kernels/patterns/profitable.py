@@ -14,6 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels.convolution.convolution import sizes_of
 from cuda_kernels.gemm.names import CHOICES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from cuda_kernels.shared.lazily import TYPES
 from custom_dispatch.kernel.expr import Condition, Expr, as_expr
 
 Found = TypeVar("Found", bound=Any)
@@ -23,12 +24,17 @@ _LONG = 1024
 """Products for each result from which a convolution is long."""
 _SMALL_PRODUCT, _SMALL_ROWS = 2**26, 2**20
 """Multiplications and elements from which kernels on CPUs are no slower."""
+_CHANNELS_LAST = (
+    *("convolution_last", "depthwise_last", "pooling_last", "group_norm_last", "turning"),
+)
+"""On CPUs images stay as models have them, for which IREE and the kernels have good code."""
 _ROWS = ("softmax", "layer_norm", "rms_norm", "add_rms_norm")
 
 
 def where_profitable(patterns: Iterable[Found]) -> tuple[Found, ...]:
     """The patterns, those of some kernels for places alone where the kernel is faster."""
-    rules = by_kernel()
+    rules: dict[str, Any] = {**by_kernel()}
+    rules |= {f"{name}_{dtype}": {"cpu": None} for name in _CHANNELS_LAST for dtype in TYPES}
     return tuple(
         each.profitable_where(**rules[each.item.name]) if each.item.name in rules else each
         for each in patterns

@@ -42,6 +42,7 @@ from cuda_kernels.patterns.torch_attention import (
     cached_attentions,
     capped_attentions,
 )
+from cuda_kernels.patterns.torch_channels_last import every_channels_last
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products, sorts
 from cuda_kernels.patterns.torch_scans import scans
@@ -319,6 +320,7 @@ _EVERYTHING = (
     "grouped",
     "sort",
     "matmul",
+    "channels_last",
     "convolution",
     "group_norm",
 )
@@ -384,6 +386,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "scan": scans,
     "grouped": grouped_products,
     "sort": sorts,
+    "channels_last": every_channels_last,
     "convolution": lambda: every_convolution(write_convolutions),
     "group_norm": lambda: every_group_norm(write_group_norms),
     "everything": lambda: where_profitable(_named(*_EVERYTHING)),

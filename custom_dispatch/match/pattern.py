@@ -39,14 +39,15 @@ class Replaceable:
     """Kernels that make optional operands of others of the same names."""
     required: bool
     """Whether it is an error if nothing matches."""
-    profitable: Mapping[str, tuple[Condition, ...]] = field(hash=False, compare=False)
-    """The sizes for which the kernel is faster than IREE's code, by `cuda` and `cpu`."""
+    profitable: Mapping[str, tuple[Condition, ...] | None] = field(hash=False, compare=False)
+    """The sizes for which the kernel is faster than IREE's code, by `cuda` and `cpu`; None if
+    there are none."""
     only: tuple[Condition, ...] | None = field(hash=False, compare=False)
     """Those of the targets at hand: a place for which they do not hold stays with IREE. None until
     targets are known."""
 
     def profitable_where(
-        self, *, cuda: Sequence[Condition] = (), cpu: Sequence[Condition] = ()
+        self, *, cuda: Sequence[Condition] | None = (), cpu: Sequence[Condition] | None = ()
     ) -> Self:
         """The same pattern, which leaves places to IREE where its code is faster.
 
@@ -56,17 +57,20 @@ class Replaceable:
         ----------
         cuda, cpu
             Conditions on the kernel's dims, all of which hold where the kernel is faster, on GPUs
-            and on CPUs. Those for GPUs count if a module is compiled for both.
+            and on CPUs. Those for GPUs count if a module is compiled for both. With None the
+            pattern is left out there, and so is what it rewrites.
 
         Raises
         ------
         DeclarationError
             An item is no condition on the kernel's dims.
         """
-        rules = {"cuda": check_requires(self.kernel.name, cuda)}
-        rules["cpu"] = check_requires(self.kernel.name, cpu)
+        rules = {
+            backend: None if given is None else check_requires(self.kernel.name, given)
+            for backend, given in (("cuda", cuda), ("cpu", cpu))
+        }
         for rule in rules.values():
-            self.kernel.requiring(rule)  # or its error
+            self.kernel.requiring(rule or ())  # or its error
         found = copy.copy(self)
         found._keep(profitable=rules)
         return found
@@ -196,10 +200,14 @@ def for_targets(patterns: Iterable[Any], targets: Sequence[Target]) -> list[Any]
     GPUs alone count where there are any: a module for both is made for them.
     """
     backend = "cuda" if any(target.is_cuda for target in targets) else "cpu"
-    found = [copy.copy(each) for each in patterns]
-    for each in found:
+    found = []
+    for each in map(copy.copy, patterns):
         if isinstance(each, Replaceable) and each.only is None:
-            each._keep(only=each.profitable.get(backend, ()))
+            only = each.profitable.get(backend, ())
+            if only is None:
+                continue
+            each._keep(only=only)
+        found.append(each)
     return found
 
 

@@ -39,7 +39,7 @@ _PATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class Form:
     """A convolution's operands, and a number for each axis."""
 
     x: Node
@@ -52,14 +52,17 @@ class _Form:
 
     @property
     def taps(self) -> tuple[int, ...]:
+        """The filters' sizes."""
         return shape_of(self.weight)[2:]
 
     @property
     def axes(self) -> int:
+        """How many there are besides images and channels."""
         return len(self.taps)
 
 
-def _form_of(node: Node) -> _Form | None:
+def form_of(node: Node) -> Form | None:
+    """The operands of a call that kernels may take; None of others."""
     given = named(node)
     x, weight = given["input"], given["weight"]
     rank = len(shape_of(weight))
@@ -70,7 +73,7 @@ def _form_of(node: Node) -> _Form | None:
     if given.get("transposed"):  # of the operator for both
         return None
     stride, padding, dilation = ([*each] * ((rank - 2) // len(each)) for each in numbers)
-    return _Form(x, weight, given["bias"], stride, padding, dilation, given["groups"])
+    return Form(x, weight, given["bias"], stride, padding, dilation, given["groups"])
 
 
 @keeps_results
@@ -106,7 +109,7 @@ def write_group_norms(program: torch.export.ExportedProgram) -> None:
         put(node, write.reshape(found, shape, x))
 
 
-def _convolution(write: Writer, form: _Form) -> Node:
+def _convolution(write: Writer, form: Form) -> Node:
     """A call of the operator, in one form."""
     numbers = (form.stride, form.padding, form.dilation, False, [0] * form.axes, form.groups)
     return write.call(_CONVOLUTION, form.x, form.weight, form.bias, *numbers)
@@ -114,7 +117,7 @@ def _convolution(write: Writer, form: _Form) -> Node:
 
 def _write_unbatched(node: Node) -> None:
     """One image is a batch of one."""
-    form = _form_of(node)
+    form = form_of(node)
     if form is None or len(shape_of(form.x)) != form.axes + 1:
         return
     write = Writer(node)
@@ -128,7 +131,7 @@ def _write_transposed(node: Node) -> None:
 
     Of `by` numbers, number a is a sum over every `by`-th tap from tap a on, the last ones first.
     """
-    form, more = _form_of(node), named(node)["output_padding"]
+    form, more = form_of(node), named(node)["output_padding"]
     if form is None or {*form.dilation} != {1} or len(shape_of(form.x)) != form.axes + 2:
         return
     more = [*more] * (form.axes // len(more))
@@ -159,7 +162,7 @@ def _write_transposed(node: Node) -> None:
         )
         bias = write.reshape(bias, [filters * between])
     ones, ends = [1] * form.axes, [count - 1 for count in steps]
-    found = _convolution(write, _Form(form.x, weight, bias, ones, ends, ones, groups))
+    found = _convolution(write, Form(form.x, weight, bias, ones, ends, ones, groups))
 
     images, _, *sizes = shape_of(found)
     found = write.reshape(found, [images, filters, *by, *sizes], found, form.x)
@@ -177,7 +180,7 @@ def _write_transposed(node: Node) -> None:
 
 
 def _write_patches(node: Node) -> None:
-    form = _form_of(node)
+    form = form_of(node)
     if form is None or len(shape_of(form.x)) != form.axes + 2:
         return
     sizes = shape_of(form.x)[1:]
@@ -186,7 +189,7 @@ def _write_patches(node: Node) -> None:
 
 
 def _write_three_axes(node: Node) -> None:
-    form = _form_of(node)
+    form = form_of(node)
     if form is None or not all(isinstance(size, int) for size in shape_of(form.x)[1:]):
         return
     write = Writer(node)
@@ -198,7 +201,7 @@ def _write_three_axes(node: Node) -> None:
         x = write.reshape(x, [-1, channels, *sizes[1:]], form.x)
         weight = write.reshape(form.weight, [filters, shape_of(form.weight)[1], *form.taps[1:]])
         stride, padding, dilation = ([axis[number] for axis in flat] for number in (1, 2, 3))
-        of_images = _Form(x, weight, form.bias, stride, padding, dilation, form.groups)
+        of_images = Form(x, weight, form.bias, stride, padding, dilation, form.groups)
         found = _convolution(write, of_images)
         found = write.reshape(found, [images, results[0], filters, *results[1:]], form.x)
         put(node, write.permute(found, [0, 2, 1, 3, 4]))
@@ -206,12 +209,12 @@ def _write_three_axes(node: Node) -> None:
         x = write.reshape(form.x, [images, channels, sizes[0], math.prod(sizes[1:])], form.x)
         weight = write.reshape(form.weight, [filters, shape_of(form.weight)[1], deep[0], 1])
         stride, padding, dilation = [deep[1], 1], [deep[2], 0], [deep[3], 1]
-        along = _Form(x, weight, form.bias, stride, padding, dilation, form.groups)
+        along = Form(x, weight, form.bias, stride, padding, dilation, form.groups)
         found = _convolution(write, along)
         put(node, write.reshape(found, [images, filters, *results], form.x))
 
 
-def _is_patches(form: _Form) -> bool:
+def _is_patches(form: Form) -> bool:
     return (
         form.groups == 1
         and math.prod(form.taps) > 1
@@ -223,7 +226,7 @@ def _is_patches(form: _Form) -> bool:
     )
 
 
-def _product(write: Writer, form: _Form, result: Sequence[Any]) -> Node:
+def _product(write: Writer, form: Form, result: Sequence[Any]) -> Node:
     """Patches side by side, each a row of a product."""
     images, channels, *_ = shape_of(form.x)
     _, filters, *counts = result
@@ -234,8 +237,11 @@ def _product(write: Writer, form: _Form, result: Sequence[Any]) -> Node:
     depth = channels * math.prod(form.taps)
     x = write.reshape(x, [images, math.prod(counts), depth], form.x)
     weight = write.reshape(form.weight, [filters, depth])
-    found = write.permute(write.call(aten.linear.default, x, weight, form.bias), [0, 2, 1])
-    return write.reshape(found, [images, filters, *counts], form.x)
+    found = write.call(aten.linear.default, x, weight, form.bias)
+    found = write.reshape(found, [images, *counts, filters], form.x)
+    found = write.permute(found, [0, 1 + form.axes, *range(1, 1 + form.axes)])
+    found.meta["channels_last"] = True
+    return found
 
 
 def _write_norm(node: Node) -> None:

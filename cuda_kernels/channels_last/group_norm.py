@@ -1,0 +1,61 @@
+"""Group normalisation of channels-last images, and an activation: declarations for `group_norm.cu`.
+
+The number of groups is the last size of `grouping`, as in `cuda_kernels.norms.group_norm`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy
+
+import custom_dispatch as cd
+from cuda_kernels.norms.group_norm import normalised
+from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.lazily import TYPES, lazily
+
+Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+THREADS = 512
+
+
+def _normalised(
+    x: Array, weight: Array | None, bias: Array | None, grouping: Array, *numbers: Any
+) -> Array:
+    first = numpy.moveaxis(x, -1, 1)
+    return numpy.moveaxis(normalised(first, weight, bias, grouping, *numbers), 1, -1)
+
+
+def declare(dtype: str) -> cd.Kernel:
+    """The kernel for images [n, h, w, c] of an element type."""
+    images, height, width, channels, groups = map(
+        cd.dim, ("images", "height", "width", "channels", "groups")
+    )
+    shape = [images, height, width, channels]
+    return cd.Kernel(
+        f"group_norm_last_{dtype}",
+        source="group_norm.cu",
+        entry=f"cuda_kernels::group_norm_last<{C_TYPES[dtype]}, {THREADS}>",
+        operands=[
+            cd.In("x", dtype, shape),
+            cd.In("weight", dtype, [channels], optional=True),
+            cd.In("bias", dtype, [channels], optional=True),
+            cd.In("grouping", "u8", [0, groups]),
+            cd.Out("y", dtype, shape),
+            cd.Scalar("groups_of_image", "i32", groups),
+            cd.Scalar("channels_of_group", "i32", channels // groups),
+            cd.Scalar("size", "i32", height * width),
+            cd.Scalar("epsilon", "f32"),
+            cd.Scalar("slope", "f32"),
+            cd.Scalar("activation", "i32"),
+        ],
+        block=THREADS,
+        grid=images * groups,
+        requires=[channels % groups == 0],
+        reference=_normalised,
+    )
+
+
+__getattr__, __dir__ = lazily(
+    globals(), {f"group_norm_last_{dtype}": partial(declare, dtype) for dtype in TYPES}
+)
