@@ -27,6 +27,7 @@ from custom_dispatch.match.pattern import as_list
 random = numpy.random.default_rng(0)
 nn = jax.nn
 Cases = Sequence[tuple[Callable[..., Any], Sequence[Any]]]
+OF_16_BITS = [pytest.param(dtype, marks=pytest.mark.thorough) for dtype in ("bfloat16", "float16")]
 
 
 def array(*shape: int, dtype: str = "float32") -> Any:
@@ -130,7 +131,10 @@ def test_what_looks_like_a_norm_is_left(monkeypatch: pytest.MonkeyPatch) -> None
     assert not found_in(monkeypatch, cases)
 
 
-@pytest.mark.parametrize(("dtype", "kind"), [("bfloat16", "bf16"), ("float16", "f16")])
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [("bfloat16", "bf16"), pytest.param("float16", "f16", marks=pytest.mark.thorough)],
+)
 def test_norms_of_16_bits_keep_weights_of_f32(
     monkeypatch: pytest.MonkeyPatch, dtype: str, kind: str
 ) -> None:
@@ -250,9 +254,7 @@ def test_convolutions_of_patches_are_products(monkeypatch: pytest.MonkeyPatch) -
     }
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("dtype", ["float32", *OF_16_BITS])
 def test_convolutions_are_found_with_what_is_done_to_them(
     monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
@@ -347,9 +349,7 @@ def test_causal_masks_are_found_by_their_values_and_are_no_masks_then(
     assert found_in(monkeypatch, cases) == {"attention_f32_32": len(cases)}
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("dtype", ["float32", *OF_16_BITS])
 def test_masks_give_what_jax_does_where_nothing_is_seen(
     monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
@@ -397,9 +397,7 @@ def summed_with_sinks(scores: Any, sinks: Any) -> Any:
     return weights / (weights.sum(axis=-1, keepdims=True) + jnp.exp(sinks - largest))
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("dtype", ["float32", *OF_16_BITS])
 def test_attention_has_soft_caps_and_sinks(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     q, k = array(2, QUERIES, HEADS, 16, dtype=dtype), array(2, KEYS, 2, 16, dtype=dtype)
     sinks = array(HEADS, dtype=dtype)
@@ -519,7 +517,7 @@ def test_rotary_embeddings_are_found_in_every_order_of_pairs(
     }
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float16", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("dtype", ["bfloat16", OF_16_BITS[1]])
 def test_heads_of_16_bits_are_turned_by_tables_of_f32(
     monkeypatch: pytest.MonkeyPatch, dtype: str
 ) -> None:
@@ -542,20 +540,34 @@ def block(x: Any, weights: dict[str, Any]) -> Any:
     return x + nn.gelu(rms_norm(x, weights["norm"]) @ weights["up"]) @ weights["up"].T
 
 
-def test_a_block_of_symbolic_sizes_has_the_same_places_and_runs() -> None:
-    width, heads, size = 48, 3, 16
+def attention_alone(x: Any, weights: dict[str, Any]) -> Any:
+    return attend(*(jnp.einsum("btd,dhk->bthk", x, weights[name]) for name in "qkv"))
+
+
+WIDTH = 48
+
+
+def of_weights(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    heads, size = 3, 16
     scaled = lambda *shape: array(*shape) / shape[0] ** 0.5  # noqa: E731
-    weights = {name: scaled(width, heads, size) for name in "qkv"}
-    weights |= {"norm": array(width), "out": scaled(heads, size, width), "up": scaled(width, 64)}
+    weights = {name: scaled(WIDTH, heads, size) for name in "qkv"}
+    weights |= {"norm": array(WIDTH), "out": scaled(heads, size, WIDTH), "up": scaled(WIDTH, 64)}
+    return lambda x: function(x, weights)
 
-    def model(x: Any) -> Any:
-        return block(x, weights)
 
-    spec = (jax.ShapeDtypeStruct((2, 5, width), jnp.float32),)
-    (symbolic,) = jax.export.symbolic_args_specs(spec, (f"batch, length, {width}",))
+def sizes_of_block() -> tuple[Any, Any]:
+    """As numbers, and as symbols."""
+    spec = jax.ShapeDtypeStruct((2, 5, WIDTH), jnp.float32)
+    (symbolic,) = jax.export.symbolic_args_specs((spec,), (f"batch, length, {WIDTH}",))
+    return spec, symbolic
+
+
+def test_a_block_of_symbolic_sizes_has_the_same_places() -> None:
     reports = [
-        export_function(model, given, "main", 4096, rules=jax_patterns.everything).replaced
-        for given in (spec, (symbolic,))
+        export_function(
+            of_weights(block), (given,), "main", 4096, rules=jax_patterns.everything
+        ).replaced
+        for given in sizes_of_block()
     ]
     counts = [Counter(item.kernel for item in report) for report in reports]
     assert counts[0] == counts[1]
@@ -568,10 +580,17 @@ def test_a_block_of_symbolic_sizes_has_the_same_places_and_runs() -> None:
         "linear_f32": 1,
     }
     assert all(item.place.source for item in reports[0])
+
+
+@pytest.mark.parametrize(
+    "function", [attention_alone, pytest.param(block, marks=pytest.mark.thorough)]
+)
+def test_functions_of_symbolic_sizes_run(function: Callable[..., Any]) -> None:
+    model, (_, symbolic) = of_weights(function), sizes_of_block()
     module = cd.jax.compile(model, (symbolic,), ["cpu"], replace=jax_patterns.everything)
     program = cd.load(module, "cpu")
     for batch, length in ((1, 3), (3, 17)):
-        x = random.normal(size=(batch, length, width)).astype("f4")
+        x = random.normal(size=(batch, length, WIDTH)).astype("f4")
         numpy.testing.assert_allclose(program.main(x), model(x), rtol=2e-5, atol=2e-5)
 
 

@@ -19,6 +19,7 @@ FLOAT = TensorProto.FLOAT
 RANDOM = numpy.random.default_rng(0)
 NODE = helper.make_node
 SIXTH = 1 / 6
+THOROUGH = pytest.mark.thorough
 
 
 def model_of(
@@ -54,12 +55,12 @@ def one(weight: tuple[int, ...], shape: list[Any], *after: onnx.NodeProto, **sai
         [NODE("Relu", ["c"], ["y"])],
         [NODE("Sigmoid", ["c"], ["s"]), NODE("Mul", ["s", "c"], ["y"])],
         [NODE("Gelu", ["c"], ["y"], approximate="none")],
-        [NODE("Gelu", ["c"], ["y"], approximate="tanh")],
+        pytest.param([NODE("Gelu", ["c"], ["y"], approximate="tanh")], marks=THOROUGH),
         [NODE("Clip", ["c", "least", "most"], ["y"])],
-        [NODE("HardSwish", ["c"], ["y"])],
+        pytest.param([NODE("HardSwish", ["c"], ["y"])], marks=THOROUGH),
         [NODE("HardSigmoid", ["c"], ["s"], alpha=SIXTH), NODE("Mul", ["c", "s"], ["y"])],
-        [NODE("HardSigmoid", ["c"], ["y"], alpha=SIXTH, beta=0.5)],
-        [NODE("Sigmoid", ["c"], ["y"])],
+        pytest.param([NODE("HardSigmoid", ["c"], ["y"], alpha=SIXTH, beta=0.5)], marks=THOROUGH),
+        pytest.param([NODE("Sigmoid", ["c"], ["y"])], marks=THOROUGH),
         [NODE("LeakyRelu", ["c"], ["y"], alpha=0.1)],
     ],
     ids=lambda after: "-".join(node.op_type for node in after),
