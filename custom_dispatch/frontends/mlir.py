@@ -120,8 +120,6 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     ----------
     model
         It declares each kernel it calls as a private function without a body.
-    given
-        The kernels that it may call by name.
     replace
         Patterns: kernels, and what they are to be put in the place of.
     """

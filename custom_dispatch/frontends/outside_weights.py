@@ -151,12 +151,8 @@ def describe(
 
     Parameters
     ----------
-    name
-        The function's name.
     results
         The element type of each result that it has for callers; empty for what is no tensor of one.
-    parameters
-        The weights that it needs.
     updates
         The arguments that it writes into. What it returns first are their new values.
     """

@@ -114,8 +114,6 @@ def write_choice(
 
     Parameters
     ----------
-    name
-        The choice's.
     orders
         The bodies of its kernels, the preferred one first, into one block: as some targets prefer
         them, and as others do.

@@ -132,13 +132,6 @@ def words_of(operand: Operand) -> int:
 def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
     """Lay a kernel's operands out.
 
-    Parameters
-    ----------
-    kernel
-        The kernel's name, for errors.
-    operands
-        In the order of the C signature.
-
     Raises
     ------
     SignatureError

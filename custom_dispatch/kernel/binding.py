@@ -64,13 +64,7 @@ def match_arguments(
 
 
 def struct_numbers(struct: Struct, value: Any, what: str) -> list[Any]:
-    """The numbers of a struct one by one, as given, from a mapping with a value for each field.
-
-    Parameters
-    ----------
-    what
-        What it is passed for, for errors.
-    """
+    """The numbers of a struct one by one, as given, from a mapping with a value for each field."""
     wanted = ", ".join(field.name for field in struct.fields)
     if not isinstance(value, Mapping):
         raise CallError(

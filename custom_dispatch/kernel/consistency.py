@@ -85,13 +85,7 @@ def check_dims(
     requires: Sequence[Condition],
     expressions: Sequence[tuple[Expr, str]],
 ) -> None:
-    """Require a buffer that says what each dim is, wherever it is used.
-
-    Parameters
-    ----------
-    expressions
-        As of `expressions_of`.
-    """
+    """Require a buffer that says what each dim is, wherever it is used."""
     inputs = inputs_of(operands)
     _check_leading(kernel, operands, inputs)
     for condition in requires:

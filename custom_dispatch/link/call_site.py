@@ -81,8 +81,6 @@ class CallSite:
     ----------
     what
         The call, for errors: "The operator `mine.scale` at model.py:7".
-    kernel
-        The kernel that it calls.
     """
 
     def __init__(self, what: str, kernel: Kernel) -> None:

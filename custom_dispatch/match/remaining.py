@@ -34,10 +34,6 @@ def remaining_in(
 
     Parameters
     ----------
-    module
-        The model, in which kernels have been put.
-    replaced
-        What they took.
     staying
         Operations that a kernel could have taken, and IREE's code does faster.
     """

@@ -22,11 +22,6 @@ def read_module(text: str) -> Module:
     Takes what nvcc, NVRTC and cuobjdump print, with or without line information, and a trailing
     NUL. Instructions are read by their form only: an unknown opcode is data like any other.
 
-    Parameters
-    ----------
-    text
-        The whole module.
-
     Raises
     ------
     PtxError

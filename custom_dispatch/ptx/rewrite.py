@@ -37,13 +37,7 @@ def is_rewritten(entry: Entry) -> bool:
 def check_rewritten(
     entry: str, parameters: Sequence[str], kernel: str, abi: Abi, origin: str
 ) -> None:
-    """Check that an entry was rewritten for this very signature.
-
-    Parameters
-    ----------
-    parameters
-        The names of the entry's parameters.
-    """
+    """Check that an entry was rewritten for this very signature."""
     if tuple(parameters) != rewritten_parameters(entry, abi):
         raise PtxError(
             f"Kernel `{kernel}`: `{origin}` was adapted to IREE for another declaration.",
@@ -58,10 +52,6 @@ def rewrite_entry(text: str, module: Module, name: str, abi: Abi) -> list[Edit]:
 
     Parameters
     ----------
-    text
-        A PTX module.
-    module
-        What was read from it.
     name
         An entry's name, which has the C signature that `abi` describes. There is nothing to do for
         one that was rewritten before.

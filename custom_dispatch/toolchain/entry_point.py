@@ -262,8 +262,6 @@ def check_types(kernel: Kernel, signature: CSignature, origin: str) -> None:
     ----------
     signature
         The compiler's description; as many parameters as the PTX has.
-    origin
-        The source's name, for errors.
     """
     texts = _split(signature.text)
     for index, (declared, found) in enumerate(

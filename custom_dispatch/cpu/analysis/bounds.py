@@ -41,8 +41,6 @@ def bounds_of(operation: str, x: Bounds | None, y: Bounds | None, bits: int) -> 
         LLVM's name, such as ``add``.
     x, y
         The operands' bounds, where they are known.
-    bits
-        The integers' width.
     """
     if operation == "and":
         return _masked(x, y)
@@ -84,15 +82,7 @@ def resized(operation: str, x: Bounds | None, source: str, target: str) -> Bound
 
 
 def compared(condition: str, x: Bounds | None, y: Bounds | None) -> bool | None:
-    """Whether integers compare so, whichever they are; None where that depends.
-
-    Parameters
-    ----------
-    condition
-        LLVM's name, such as ``slt``.
-    x, y
-        Their bounds, where they are known.
-    """
+    """Whether integers compare so, whichever they are; None where that depends."""
     if x is None or y is None or (condition[0] == "u" and (x[0] < 0 or y[0] < 0)):
         return None
     how = condition[-2:]

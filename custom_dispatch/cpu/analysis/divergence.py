@@ -72,8 +72,6 @@ def find_divergence(
 
     Parameters
     ----------
-    graph
-        The kernel's blocks.
     live
         The registers that are live where a block starts.
     divergent

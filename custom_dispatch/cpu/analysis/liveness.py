@@ -77,8 +77,6 @@ def local_registers(graph: Graph, ends: Callable[[Instruction], bool]) -> frozen
 
     Parameters
     ----------
-    graph
-        A kernel's basic blocks.
     ends
         Which instructions end a stretch, as the end of a block does; one belongs to both sides.
     """

@@ -85,15 +85,7 @@ def find_spins(graph: Graph) -> Spins:
 
 
 class SpinCounter:
-    """Counts the turns of a kernel's waiting loops, in a function that runs a thread or a warp.
-
-    Parameters
-    ----------
-    builder
-        Where operations go.
-    spins
-        The loops.
-    """
+    """Counts the turns of a kernel's waiting loops, in a function that runs a thread or a warp."""
 
     def __init__(self, builder: FunctionBuilder, spins: Spins) -> None:
         self._b = builder

@@ -107,14 +107,8 @@ class Checks:
 
     Parameters
     ----------
-    kernel
-        The kernel.
-    instructions
-        All of its instructions.
     origins
         Which operand or variable its addresses come from.
-    memory
-        The block's memory.
     sites
         Those of the module, to which the kernel's are added.
     """

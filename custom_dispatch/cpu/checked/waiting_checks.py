@@ -32,10 +32,6 @@ class WaitingChecks:
 
     Parameters
     ----------
-    kernel
-        The kernel.
-    memory
-        The block's memory.
     sites
         Those of the module, to which the places are added.
     """

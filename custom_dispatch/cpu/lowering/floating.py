@@ -69,10 +69,6 @@ def compute(
 
     Parameters
     ----------
-    base
-        The opcode without modifiers.
-    values
-        The sources, in order.
     propagate_nan
         Whether `min` and `max` return NaN when either source is one.
     """

@@ -47,10 +47,6 @@ class Frame:
 
     Parameters
     ----------
-    builder
-        Where operations go.
-    thread
-        The kernel.
     place
         Which of a block's threads it is: its x, y and z, each an i32.
     """

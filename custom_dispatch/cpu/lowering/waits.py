@@ -11,13 +11,7 @@ from custom_dispatch.ptx import Operand
 
 
 class Waits(ABC):
-    """A thread that can wait.
-
-    Parameters
-    ----------
-    builder
-        Where operations go.
-    """
+    """A thread that can wait."""
 
     def __init__(self, builder: Builder) -> None:
         self.b = builder

@@ -23,10 +23,6 @@ def unsupported(
 
     Parameters
     ----------
-    kernel
-        The entry's name.
-    instruction
-        What cannot be lowered.
     reason
         Why, when it is not the instruction as such: ``"with a predicate"``.
     instead
@@ -55,12 +51,8 @@ def malformed(kernel: str, what: str, at: Instruction | None = None) -> PtxError
 
     Parameters
     ----------
-    kernel
-        The entry's name.
     what
         What is wrong: "register `%r1` has the type `.x`".
-    at
-        The instruction in which it is.
     """
     place = "" if at is None else f", PTX line {at.line}"
     return PtxError(

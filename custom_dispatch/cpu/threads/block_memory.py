@@ -83,10 +83,6 @@ class BlockMemory:
 
     Parameters
     ----------
-    kernel
-        The kernel.
-    shared
-        Its shared variables.
     suspends
         Whether its threads ever stop before their end.
     lockstep

@@ -35,8 +35,6 @@ class Coroutine(Waits):
 
     Parameters
     ----------
-    frame
-        The thread's registers.
     live
         By the ``id`` of an instruction: itself and the registers live after it.
     """
@@ -135,13 +133,7 @@ class Coroutine(Waits):
 
 
 def step_function(thread: ThreadCode) -> list[str]:
-    """The lines of ``@symbol.step``; sets the size of a state in the block's memory.
-
-    Parameters
-    ----------
-    thread
-        The kernel, some of whose instructions suspend.
-    """
+    """The lines of ``@symbol.step``; sets the size of a state in the block's memory."""
     live = live_after(thread.graph, suspends, live_before(thread.graph))
     b, memory = FunctionBuilder(thread.kernel.symbol), thread.memory
     frame = Frame(b, thread)

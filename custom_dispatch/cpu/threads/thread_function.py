@@ -75,13 +75,7 @@ def _declare(frame: Frame, variable: Variable) -> None:
 
 
 def lower_blocks(frame: Frame, b: FunctionBuilder) -> None:
-    """Lower every basic block, as ``^b0`` and so on; a thread's end is ``^exit``.
-
-    Parameters
-    ----------
-    frame, b
-        Its registers, and the frame's builder.
-    """
+    """Lower every basic block, as ``^b0`` and so on; a thread's end is ``^exit``."""
     thread = frame.thread
     counter = SpinCounter(b, thread.spins) if thread.checks is None else None
     for index, block in enumerate(thread.graph.blocks):

@@ -45,8 +45,6 @@ class LaneFrame(Frame):
 
     Parameters
     ----------
-    builder
-        Where operations go.
     plan
         What is known of the kernel; the registers' forms are widened where a value needs it.
     """

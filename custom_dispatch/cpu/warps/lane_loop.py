@@ -101,10 +101,6 @@ class LaneLoop(Waits):
 
     Parameters
     ----------
-    frame
-        The warp's registers.
-    instruction
-        What is lowered.
     lanes
         Where the loop is written, with the active lanes there.
     """

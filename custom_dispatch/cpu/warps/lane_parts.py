@@ -39,13 +39,6 @@ def load_parts(place: Value, size: int) -> list[Part]:
     """The stretches that hold what lanes load; none where they are too many.
 
     A gap of one element is loaded too: both its neighbours are there, so it can be read.
-
-    Parameters
-    ----------
-    place
-        The lanes' addresses.
-    size
-        Bytes of an element.
     """
     return _parts(place, size, 2 * size)
 

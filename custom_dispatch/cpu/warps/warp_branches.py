@@ -15,15 +15,7 @@ from custom_dispatch.ptx import Instruction
 
 
 class WarpBranches:
-    """Writes the branches of a warp.
-
-    Parameters
-    ----------
-    plan
-        What is known of the kernel.
-    frame
-        The warp's registers.
-    """
+    """Writes the branches of a warp."""
 
     def __init__(self, plan: WarpPlan, frame: LaneFrame) -> None:
         self._plan = plan

@@ -45,11 +45,6 @@ def warp_function(thread: ThreadCode) -> list[str]:
     """The lines of ``@symbol.warp`` and of what it calls; sets the size of a state in the
     block's memory.
 
-    Parameters
-    ----------
-    thread
-        The kernel.
-
     Raises
     ------
     NoWarpFormError

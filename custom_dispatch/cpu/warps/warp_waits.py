@@ -30,8 +30,6 @@ class WarpWaits(Waits):
 
     Parameters
     ----------
-    frame
-        The warp's registers.
     live
         By the ``id`` of an instruction: itself and the registers live after it.
     cells

@@ -152,8 +152,6 @@ def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
 
     Parameters
     ----------
-    graph
-        The model's, with the types of all values.
     values
         Those of the function that it was imported as, by name.
     """

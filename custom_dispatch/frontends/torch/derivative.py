@@ -14,17 +14,7 @@ from custom_dispatch.kernel.kernel import Kernel
 
 
 class Derivative(Gradients):
-    """What an operator's `register_autograd` is given.
-
-    Parameters
-    ----------
-    kernel
-        The kernel that has the derivative.
-    backward
-        A function of PyTorch, or a kernel.
-    operator
-        Makes a kernel an operator.
-    """
+    """What an operator's `register_autograd` is given."""
 
     def __init__(
         self, kernel: Kernel | Choice, backward: Any, operator: Callable[[Kernel | Choice], Any]

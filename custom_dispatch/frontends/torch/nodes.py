@@ -53,8 +53,6 @@ class Importer(FxImporter):  # type: ignore[misc]
 
     Parameters
     ----------
-    hooks
-        What it asks about weights.
     context
         Where the module is; None for a context of its own.
     """

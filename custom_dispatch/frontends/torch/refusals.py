@@ -231,11 +231,6 @@ def check_unsigned(module: ir.Module) -> None:
     Found by running: of uint8, `x / 255.0` gives -0.5 for 128, `x == 200` is never true, and a sum
     is that of int8. Casts from unsigned integers, indexing, and sums, products and maxima that stay
     unsigned give what PyTorch says.
-
-    Parameters
-    ----------
-    module
-        The model, in the torch dialect.
     """
     for op in operations_of(module):
         namespace, _, rest = kind_of(op).removeprefix("torch.").partition(".")

@@ -58,8 +58,6 @@ def convert_stablehlo(
     ----------
     others
         The custom calls in it, and their places.
-    kernels
-        Every kernel and choice that is given, by name.
 
     Raises
     ------
@@ -97,8 +95,6 @@ def call_kernels(
     ----------
     module
         The model; it is changed.
-    kernels
-        Every kernel and choice that is given, by name.
     callees
         Where the functions are declared that stand for them.
     """

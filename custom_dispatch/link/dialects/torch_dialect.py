@@ -68,8 +68,6 @@ def convert_torch(
     ----------
     module
         The model; it is changed.
-    kernels
-        Every kernel that is given, by name.
     has_patterns
         Whether patterns are looked for in what it is converted to.
 
