@@ -29,33 +29,35 @@ struct alignas(Count * sizeof(T)) Few {
   T elements[Count];
 };
 
+// Calls `use` with each row and first channel that are a thread's: it has some channels, and every `apart`-th row.
+template <int Threads, int Count, class Use>
+__device__ __forceinline__ void for_each(int units, int rows, Use use) {
+  if (units <= Threads) {
+    const int apart = Threads / units, channel = threadIdx.x % units * Count;
+    if (static_cast<int>(threadIdx.x) >= apart * units) return;
+#pragma unroll 4
+    for (int row = threadIdx.x / units; row < rows; row += apart) use(row, channel);
+  } else {
+    for (int row = 0; row < rows; ++row)
+      for (int unit = threadIdx.x; unit < units; unit += Threads) use(row, unit * Count);
+  }
+}
+
 template <int Threads, int Count, class T>
 __device__ __forceinline__ void normalise(const T* x, const T* weight, const T* bias, T* y, int apart, int of_group,
                                           int size, float epsilon, float slope, int activation,
                                           float (&shared)[3][Threads / 32]) {
-  // Each thread has some channels, and every `rows`-th row.
   const int units = of_group / Count, length = of_group * size;
-  const auto each = [&](auto use) {
-    if (units <= Threads) {
-      const int rows = Threads / units, channel = threadIdx.x % units * Count;
-      if (static_cast<int>(threadIdx.x) >= rows * units) return;
-#pragma unroll 4
-      for (int row = threadIdx.x / units; row < size; row += rows) use(row, channel);
-    } else {
-      for (int row = 0; row < size; ++row)
-        for (int unit = threadIdx.x; unit < units; unit += Threads) use(row, unit * Count);
-    }
-  };
   const auto load = [&](int row, int channel) {
     return *reinterpret_cast<const Few<T, Count>*>(x + static_cast<long long>(row) * apart + channel);
   };
   float sum = 0.0f, differences = 0.0f, squares = 0.0f;
-  each([&](int row, int channel) {
+  for_each<Threads, Count>(units, size, [&](int row, int channel) {
     const auto few = load(row, channel);
     for (int i = 0; i < Count; ++i) sum += static_cast<float>(few.elements[i]);
   });
   const float about = sum_of_block<Threads>(sum, shared[0]) / length;
-  each([&](int row, int channel) {
+  for_each<Threads, Count>(units, size, [&](int row, int channel) {
     const auto few = load(row, channel);
     for (int i = 0; i < Count; ++i) {
       const float difference = static_cast<float>(few.elements[i]) - about;
@@ -67,7 +69,7 @@ __device__ __forceinline__ void normalise(const T* x, const T* weight, const T* 
   squares = sum_of_block<Threads>(squares, shared[2]);
   const float correction = differences / length;
   const float scale = rsqrtf(fmaxf(squares - differences * correction, squares * 0.0f) / length + epsilon);
-  each([&](int row, int channel) {
+  for_each<Threads, Count>(units, size, [&](int row, int channel) {
     auto few = load(row, channel);
     for (int i = 0; i < Count; ++i) {
       const float factor = weight == nullptr ? 1.0f : static_cast<float>(weight[channel + i]);

@@ -49,26 +49,25 @@ __device__ __forceinline__ void pool(long long unit, const T* x, T* y, int image
   store_some<Count>(y + position * channels + channel, found);
 }
 
-template <int Count>
-struct CountOf {
-  static constexpr int value = Count;
-};
-
 template <class T, int Threads>
 __global__ void __launch_bounds__(Threads)
     pooling_last(const T* __restrict__ x, const unsigned char* __restrict__, T* __restrict__ y, int images, int height,
                  int width, int channels, int rows, int columns, int out_height, int out_width, int stride_h,
                  int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w, int kind) {
-  const auto each = [&](auto count, long long unit) {
-    pool<T, decltype(count)::value>(unit, x, y, images, height, width, channels, rows, columns, out_height, out_width,
-                                    stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, kind);
+  const auto pack = [&](long long unit) {
+    pool<T, kPack<T>>(unit, x, y, images, height, width, channels, rows, columns, out_height, out_width, stride_h,
+                      stride_w, padding_h, padding_w, dilation_h, dilation_w, kind);
+  };
+  const auto one = [&](long long unit) {
+    pool<T, 1>(unit, x, y, images, height, width, channels, rows, columns, out_height, out_width, stride_h, stride_w,
+               padding_h, padding_w, dilation_h, dilation_w, kind);
   };
   const long long first = static_cast<long long>(blockIdx.x) * Threads + threadIdx.x;
   if (aligned(x, y) && channels % kPack<T> == 0) {
-    each(CountOf<kPack<T>>(), first);
+    pack(first);
   } else {  // the grid has a thread for 16 bytes
 #pragma unroll 1
-    for (int i = 0; i < kPack<T>; ++i) each(CountOf<1>(), first + static_cast<long long>(i) * gridDim.x * Threads);
+    for (int i = 0; i < kPack<T>; ++i) one(first + static_cast<long long>(i) * gridDim.x * Threads);
   }
 }
 

@@ -11,8 +11,9 @@ import pytest
 import cuda_kernels
 import custom_dispatch as cd
 
+LARGE = ("convolution", "channels_last")
 MODULES = [
-    pytest.param(item.name, marks=[pytest.mark.thorough] * (item.name == "convolution"))
+    pytest.param(item.name, marks=[pytest.mark.thorough] * (item.name in LARGE))
     for item in pkgutil.iter_modules(cuda_kernels.__path__)
     if item.name
     not in ("patterns", "shared", "quantised", "moe", "recurrence")  # the last three: below
@@ -31,7 +32,11 @@ def test_no_kernel_spills(name: str, arch: str) -> None:
     module = importlib.import_module(f"cuda_kernels.{name}")
     # Flat attention has the code of the others: below.
     items = [getattr(module, name) for name in module.__dir__() if not name.startswith("flat_")]
-    if name in ("convolution", "norms"):  # other packages' choices are large: below
+    if name in (
+        "convolution",
+        "channels_last",
+        "norms",
+    ):  # other packages' choices are large: below
         choices = [item for item in items if isinstance(item, cd.Choice)]
         items += [kernel for choice in choices for kernel in choice.kernels]
     found = {item.entry: item for item in items if isinstance(item, cd.Kernel)}
