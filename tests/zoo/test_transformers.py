@@ -259,7 +259,7 @@ MODELS += (
     Model("DINOv3ViTModel", IMAGES, 2, 5, 4, 13, 0, given="images"),
     Model("SwinModel", {**WINDOWS, "window_size": 4}, 2, 7, 0, 13, 1, given="images"),
     Model("PvtV2Model", {**PYRAMID, "image_size": 32}, 2, 9, 0, 13, 4, given="images"),
-    Model("MobileNetV2Model", {"image_size": 32}, 0, 0, 0, 34, 18, given="images"),
+    Model("MobileNetV2Model", {"image_size": 32}, 0, 0, 0, 0, 52, given="images"),
     Model(
         "RegNetModel",
         {"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 1], "groups_width": 8},

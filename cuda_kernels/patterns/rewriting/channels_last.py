@@ -9,7 +9,9 @@ So a model of images has one at its first convolution, and at most one at its en
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,21 +41,61 @@ from cuda_kernels.patterns.rewriting.graph import (
     shape_of,
 )
 from cuda_kernels.patterns.rewriting.weights import held_by, hold
+from custom_dispatch.frontends.torch.pattern import Pattern, variants
+from custom_dispatch.frontends.torch.replacing import operations_of
 
 _CONVOLUTION = aten.convolution.default
 _FEW = 4096
 """Elements up to which a transposition is not worth a kernel."""
+_OF_IMAGES = re.compile(
+    r"\baten\._?(conv(olution|_transpose|\d)|\w*(batch|group|instance)_norm|\w*pool2d|upsample_near)"
+)
+_SHIPPED = "cuda_kernels.patterns."
+
+
+@dataclass(frozen=True)
+class _ChannelsLast:
+    """The rule, which leaves models as they are where a pattern of images is given before it."""
+
+    def __call__(self, program: torch.export.ExportedProgram) -> None:
+        _rewrite(program)
+
+    def gives_way_to(self, pattern: Any) -> bool:
+        """Whether a pattern has operators that would be written another way."""
+        return any(map(_OF_IMAGES.search, _operators(pattern)))
+
+
+write_channels_last = _ChannelsLast()
+"""Writes convolutions as those of channels-last images, and moves transpositions away."""
+
+
+def _operators(pattern: Any) -> Iterator[str]:
+    """What names the operators of a pattern: its text, or each of what PyTorch traces."""
+    for computes in pattern.computes:
+        if isinstance(computes, str):
+            yield computes
+    # Those that ship are of no images, and many: tracing them takes seconds.
+    if isinstance(pattern, Pattern) and not _is_shipped(pattern):
+        for variant in variants(pattern):
+            yield from (form[0] for form in operations_of(pattern, *variant) or ())
+
+
+def _is_shipped(pattern: Pattern) -> bool:
+    return all(getattr(each, "__module__", "").startswith(_SHIPPED) for each in pattern.computes)
 
 
 @keeps_results
-def write_channels_last(program: torch.export.ExportedProgram) -> None:
-    """Write convolutions as those of channels-last images, and move transpositions away."""
+def _rewrite(program: torch.export.ExportedProgram) -> None:
     write_convolutions(program)
+    for node in calls(program.graph, aten._native_batch_norm_legit_no_training.default):
+        _write_batch_norm(node)
     found = False
     for node in calls(program.graph, _CONVOLUTION):
         found |= _write(node, program)
     if not found:
         return
+    for node in calls(program.graph, aten.pad.default):
+        _write_padding(node)
     for node in list(program.graph.nodes):
         cross = CROSSING.get(node.target) if node.op == "call_function" else None
         if cross is not None and isinstance(node.meta.get("val"), torch.Tensor):
@@ -61,6 +103,28 @@ def write_channels_last(program: torch.export.ExportedProgram) -> None:
     program.graph.eliminate_dead_code()
     for node in calls(program.graph, aten.permute.default):
         _turn(node)
+
+
+def _write_batch_norm(node: Node) -> None:
+    """What a batch norm becomes where PyTorch takes a model apart."""
+    results = list(node.users)
+    if all(is_call(each, operator.getitem) and each.args[1] == 0 for each in results):
+        write, (*given, _, epsilon) = Writer(node), node.args
+        end = (False, 0.0, epsilon, False)
+        norm = write.call(aten.batch_norm.default, *given, *end)
+        for each in results:
+            put(each, norm)
+        node.graph.erase_node(node)
+
+
+def _write_padding(node: Node) -> None:
+    """Numbers around images, in the operator that IREE has, which takes none away."""
+    given = named(node)
+    x, pad, is_constant = given["self"], list(given["pad"]), given["mode"] == "constant"
+    if not is_constant or not all(isinstance(size, int) and size >= 0 for size in pad):
+        return
+    value = given["value"] or 0.0
+    put(node, Writer(node).call(aten.constant_pad_nd.default, x, pad, value) if any(pad) else x)
 
 
 @dataclass(slots=True)
@@ -134,9 +198,9 @@ def _write(node: Node, program: torch.export.ExportedProgram) -> bool:
     numbers = [*first, *form.stride, *(0 for _ in first), *form.padding, *first, *form.dilation]
     factor, summand = _vectors(write, form, end, program)
     is_depthwise = of_group == 1 and form.groups == channels and channels > 1
-    operator = operators.DEPTHWISE if is_depthwise else operators.CONVOLUTION
+    called = operators.DEPTHWISE if is_depthwise else operators.CONVOLUTION
     given = (window(write, numbers), factor, summand, residual, end.slope, end.activation)
-    found = write.call(operator, x, weight, *given)
+    found = write.call(called, x, weight, *given)
     if form.axes == 1:
         found = write.call(aten.squeeze.dim, found, 1)
     put(end.last, to_first(write, found))

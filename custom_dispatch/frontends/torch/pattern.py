@@ -73,7 +73,8 @@ class Pattern(OfFunctions):
         `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
     rewrites
         What writes other spellings as the first function has them, before places are looked for: a
-        function of an exported program in one form, whose graph and signature it changes.
+        function of an exported program in one form, whose graph and signature it changes. It is
+        left out if its method `gives_way_to`, where it has one, is true of a pattern given before.
     made
         Kernels that make optional operands, which the functions leave out, of others of the same
         names: {"spans": mask_spans}. A model computes each once.

@@ -49,7 +49,7 @@ from custom_dispatch.replaced import Replaced
 
 def put_kernels(
     imported: Imported,
-    items: Any,
+    patterns: Sequence[Any],
     called: Iterable[Kernel | Choice],
     moved: dict[ir.Value, ir.Value] | None = None,
 ) -> tuple[Replaced, list[Kernel | Choice]]:
@@ -57,14 +57,12 @@ def put_kernels(
 
     Parameters
     ----------
-    items
-        Patterns, kernels whose references are code of PyTorch, and lists of them.
     called
         What the model calls by name: patterns' kernels get other names.
     moved
         As for `replace_places`.
     """
-    patterns = with_own_names([as_pattern(item) for item in as_list(items)], called)
+    patterns = with_own_names(patterns, called)
     report = replace_places(
         imported.module,
         glanced(patterns, imported, Searched(imported.module, ())),
@@ -88,13 +86,18 @@ def import_with_kernels(
     if not items:
         return import_program(program, name, inline_bytes), None, []
     say("looking for the places of patterns in the model")
-    rules = dict.fromkeys(getattr(item, "rewrites", None) for item in as_list(items))
+    patterns = [as_pattern(item) for item in as_list(items)]
+    rules: dict[Any, None] = {}
+    for index, rule in enumerate(pattern.rewrites for pattern in patterns):
+        gives_way = getattr(rule, "gives_way_to", None)
+        if rule and not (gives_way and any(map(gives_way, patterns[:index]))):
+            rules[rule] = None
     for whole in (True, False):
-        rewrites = [rule for rule in rules if rule and whole]
+        rewrites = [*rules] if whole else []
         imported = import_program(
             program, name, inline_bytes, for_patterns=True, whole=whole, rewrites=rewrites
         )
-        report, put = put_kernels(imported, items, called, moved)
+        report, put = put_kernels(imported, patterns, called, moved)
         operators = operations.operations_of(imported.module, "torch.operator")
         if not any(operations.kind_of(op).startswith(f"torch.{FORMS}.") for op in operators):
             break  # what stands for several operations is known to no one else
@@ -187,7 +190,11 @@ def operations_of(
         except Exception:  # noqa: BLE001 - any code of the pattern's runs here; tracing it says what is wrong
             return None
         forms = forms_of(
-            node for node in graph.nodes if not may_be_identity(node.target) and _is_of_floats(node)
+            node
+            for node in graph.nodes
+            if not may_be_identity(node.target)
+            # Conditions on positions are compared by value, with whatever operations they are made.
+            and getattr(tensor_of(node), "dtype", torch.float32).is_floating_point
         )
         return json.dumps(sorted(forms))
 
@@ -216,9 +223,3 @@ def _given(node: torch.fx.Node, kind: str) -> str:
         for name, value in given
         if value is not None
     )
-
-
-def _is_of_floats(node: torch.fx.Node) -> bool:
-    """Conditions on positions are compared by value, with whatever operations they are made."""
-    tensor = tensor_of(node)
-    return tensor is None or tensor.dtype.is_floating_point
