@@ -21,9 +21,10 @@ Random = np.random.Generator
 @pytest.fixture(scope="module")
 def kernels() -> Shipped:
     """A kernel of each form; of f32, those for CPUs."""
-    named = ("depthwise_last_f32", "pooling_last_f32", "turning_f16", "group_norm_last_f32")
+    named = ("pooling_last_f32", "turning_f16", "group_norm_last_f32")
     more = [declare("f16", SLICED).own, declare("bf16", TINY, any_size=True).own]
-    others = [getattr(channels_last, f"{name}_f16") for name in ("depthwise_last", "pooling_last")]
+    names = ("depthwise_last_f32", "depthwise_last_f16", "pooling_last_f16")
+    others = [getattr(channels_last, name) for name in names]
     return Shipped(
         [declare("f32", OF_F32), *(getattr(channels_last, name) for name in named)],
         [*more, *others],
@@ -98,6 +99,7 @@ def test_the_code_of_gpus_convolves(kernels: Shipped, random: Random, case: Any,
     check(kernels, f"convolution_last_{form}", given)
 
 
+@pytest.mark.thorough  # 15 s of a compiler
 @pytest.mark.parametrize("case", DEPTHWISE)
 def test_it_convolves_channel_by_channel(kernels: Shipped, random: Random, case: Any) -> None:
     sizes, x, taps, window, *rest = case
