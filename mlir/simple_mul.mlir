@@ -14,14 +14,14 @@ hal.executable private @custom_dispatch_simple_mul {
       %fits = arith.cmpi sge, %cc, %i90 : i32
       hal.return %fits : i1
     }
-    hal.executable.export public @simple_mul ordinal(0) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer>]>) count(%device: !hal.device, %n: index) -> (index, index, index) {
+    hal.executable.export public @simple_mul ordinal(0) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">, #hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">, #hal.pipeline.binding<storage_buffer, Indirect>], flags = Indirect>) count(%device: !hal.device, %n: index) -> (index, index, index) {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
       %v_1 = arith.minui %v, %c1 : index
       hal.return %v, %v_1, %v_1 : index, index, index
     } <workgroup_size = [64 : index, 1 : index, 1 : index]>
-    hal.executable.export public @simple_mul_inplace ordinal(1) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer>]>) count(%device: !hal.device, %n: index) -> (index, index, index) {
+    hal.executable.export public @simple_mul_inplace ordinal(1) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">, #hal.pipeline.binding<storage_buffer, Indirect>], flags = Indirect>) count(%device: !hal.device, %n: index) -> (index, index, index) {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
@@ -40,14 +40,14 @@ hal.executable private @custom_dispatch_simple_mul {
       %fits = arith.cmpi sge, %cc, %i80 : i32
       hal.return %fits : i1
     }
-    hal.executable.export public @simple_mul ordinal(0) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer>]>) count(%device: !hal.device, %n: index) -> (index, index, index) {
+    hal.executable.export public @simple_mul ordinal(0) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">, #hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">, #hal.pipeline.binding<storage_buffer, Indirect>], flags = Indirect>) count(%device: !hal.device, %n: index) -> (index, index, index) {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index
       %v_1 = arith.minui %v, %c1 : index
       hal.return %v, %v_1, %v_1 : index, index, index
     } <workgroup_size = [64 : index, 1 : index, 1 : index]>
-    hal.executable.export public @simple_mul_inplace ordinal(1) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, ReadOnly>, #hal.pipeline.binding<storage_buffer>]>) count(%device: !hal.device, %n: index) -> (index, index, index) {
+    hal.executable.export public @simple_mul_inplace ordinal(1) layout(#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding<storage_buffer, "ReadOnly|Indirect">, #hal.pipeline.binding<storage_buffer, Indirect>], flags = Indirect>) count(%device: !hal.device, %n: index) -> (index, index, index) {
       %c64 = arith.constant 64 : index
       %v = arith.ceildivui %n, %c64 : index
       %c1 = arith.constant 1 : index

@@ -159,7 +159,12 @@ CONFIGURATIONS = {
         1024,
     ),
     "gemma2": Configuration(
-        "Gemma2", {"num_hidden_layers": 2, "vocab_size": 32000}, torch.bfloat16, 1, 1024
+        "Gemma2",
+        # Some versions of transformers choose PyTorch's attention, which drops the soft caps.
+        {"num_hidden_layers": 2, "vocab_size": 32000, "attn_implementation": "eager"},
+        torch.bfloat16,
+        1,
+        1024,
     ),
     "mixtral": Configuration(
         "Mixtral",

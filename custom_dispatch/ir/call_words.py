@@ -151,11 +151,6 @@ def read_words(
         The values of the function's arguments, by name.
     absent
         Whether each optional operand is absent: known, or an i1 value.
-
-    Raises
-    ------
-    LinkError
-        A scalar's type does not hold what it is for the model's sizes.
     """
     body = guards.body
     words: dict[str, Words] = {}
@@ -200,7 +195,7 @@ def _presence(body: Emitter, operand: Buffer, absent: str | bool) -> str:
     return body.pure(f"arith.select {absent}, {zero}, {one} : i32", operand.name)
 
 
-def layout_of(abi: Abi, *, with_grid: bool) -> str:
+def layout_of(abi: Abi, *, with_grid: bool, checked: bool) -> str:
     """The `#hal.pipeline.layout` attribute of a kernel.
 
     Parameters
@@ -209,10 +204,21 @@ def layout_of(abi: Abi, *, with_grid: bool) -> str:
         One more constant follows the kernel's own: the grid's x size, for the CPU variant. All
         variants of an executable get the same constants; the CUDA driver passes on as many
         parameters as the kernel's entry has (cuLaunchKernel, `kernelParams`), and no more.
+    checked
+        For `cpu:checked`. Its buffers are those of the call itself, with the length of the tensor.
+        Elsewhere they are slots of a call's table ("Indirect"), which may be longer: then IREE
+        records the commands of a model with known sizes once, when the module is loaded, and not in
+        every call (IREE, compiler/src/iree/compiler/Dialect/HAL/Transforms/
+        OutlineMemoizeRegions.cpp).
     """
-    bindings = comma(
-        f"#hal.pipeline.binding<storage_buffer{', ReadOnly' if isinstance(b, In) else ''}>"
-        for b in abi.bindings
-    )
+    bindings = comma(_binding(isinstance(b, In), checked) for b in abi.bindings)
+    flags = "" if checked else ", flags = Indirect"
     constants = len(abi.constants) + with_grid
-    return f"#hal.pipeline.layout<constants = {constants}, bindings = [{bindings}]>"
+    return f"#hal.pipeline.layout<constants = {constants}, bindings = [{bindings}]{flags}>"
+
+
+def _binding(read_only: bool, checked: bool) -> str:
+    flags = ["ReadOnly"] * read_only + ["Indirect"] * (not checked)
+    text = "|".join(flags)
+    shown = f', "{text}"' if len(flags) > 1 else f", {text}" if text else ""
+    return f"#hal.pipeline.binding<storage_buffer{shown}>"

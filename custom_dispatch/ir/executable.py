@@ -275,7 +275,8 @@ def _write_exports(
         runs = inner.fresh("runs") if kernel.name in executable.of_choices else ""
         values = [*workload.values(), *([runs] if runs else [])]
         arguments = comma(["%device: !hal.device", *(f"{value}: index" for value in values)])
-        layout = layout_of(kernel.abi, with_grid=executable.cpu is not None)
+        with_grid, checked = executable.cpu is not None, executable.checked
+        layout = layout_of(kernel.abi, with_grid=with_grid, checked=checked)
         body.line(
             f"hal.executable.export public @{item.symbol(form.entry)} ordinal({ordinal}) "
             f"layout({layout}) "

@@ -113,7 +113,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
             block=kernel.block,
             bindings=len(kernel.abi.bindings),
             constants=len(kernel.abi.constants),
-            layout=layout_of(kernel.abi, with_grid=True),
+            layout=layout_of(kernel.abi, with_grid=True, checked=target.checked),
             grid_x_ordinal=len(kernel.abi.constants),
             dynamic_shared_memory=kernel.dynamic_shared_memory,
             processor=processor,
