@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
-from custom_dispatch.errors import DeclarationError, LinkError, OutputError
-from custom_dispatch.files import check_output, temporary_directory, write_atomically
-from custom_dispatch.ir.compiler_tool import cpu_flags, refusal_of, run_compiler
+from custom_dispatch.errors import DeclarationError, GraphError, LinkError, OutputError
+from custom_dispatch.files import check_output, write_atomically
+from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
 from custom_dispatch.ir.stored import remember_module
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import files_of, kernels_of
@@ -74,6 +74,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     replace: Any = (),
     flags: Sequence[str] = (),
     asynchronous: bool = True,
+    graph: bool | str = False,
     store: bool = True,
     **options: Unpack[BuildOptions],
 ) -> CompiledModule:
@@ -98,6 +99,11 @@ def compile(  # noqa: A001 - the public name is cd.compile
     asynchronous
         Whether the functions of a module of kernels can also be called asynchronously, or write
         into given results. Functions of a model can always be called asynchronously.
+    graph
+        Whether each function of the model becomes a graph: its commands are recorded when the
+        module is loaded, over buffers that stay, and a GPU runs them as one CUDA graph. Sizes must
+        be known. See `GraphFunction.replay`. "where possible" leaves a model as it is of which a
+        function cannot be one: `no_graph` of the result says why.
     store
         Whether to use the store: reuse what was compiled before, and keep what is new.
     **options
@@ -106,7 +112,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     Raises
     ------
     ModelError
-        The model is not valid MLIR, or IREE cannot compile it.
+        The model is not valid MLIR, or IREE cannot compile it; or it cannot be a graph.
     LinkError
         The model and the kernels do not fit together, or a pattern that is required is found
         nowhere.
@@ -117,6 +123,14 @@ def compile(  # noqa: A001 - the public name is cd.compile
     _check_flags(flags)
     check_switch(asynchronous, "asynchronous")
     check_switch(store, "store")
+    _check_graph(graph, model)
+    if graph == WHERE_POSSIBLE:
+        given_all = (model, kernels, targets)
+        how: dict[str, Any] = {"replace": replace, "flags": flags, "store": store, **options}
+        try:
+            return compile(*given_all, graph=True, **how)
+        except GraphError as error:
+            return dataclasses.replace(compile(*given_all, **how), no_graph=error.found)
     wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     placed: Model | PlacedModel | None = model
     if patterns or (model is not None and wanted and not isinstance(wanted, Library)):
@@ -163,13 +177,25 @@ def compile(  # noqa: A001 - the public name is cd.compile
     with_files = refers_to_files(model)
     say("linking kernels into the model")
     with store_if(store):
-        linked = link(placed, library, embedded, apart=not whole and not with_files, flags=given)
+        linked = link(
+            placed,
+            library,
+            embedded,
+            apart=not whole and not with_files,
+            graph=bool(graph),
+            flags=given,
+        )
     source = linked.bytecode
 
     def of_model() -> bytes:
+        if graph:
+            from custom_dispatch.link.graph_form import HAL_FLAGS, record_once
+
+            form = compile_mlir(source, [*given, *HAL_FLAGS], linked.apart)
+            return _compile_module(record_once(form), [*given, "--compile-from=hal"])
         return _compile_module(source, given, linked.apart)
 
-    parts = (source, linked.apart, ours)
+    parts = (source, linked.apart, ours, bool(graph))
     content = remember_module("model", parts, cpu, of_model, store=keeps and not with_files)
     return CompiledModule(
         content,
@@ -227,6 +253,24 @@ def _placed(
     ]
 
 
+WHERE_POSSIBLE = "where possible"
+
+
+def _check_graph(graph: bool | str, model: Any) -> None:
+    if graph not in (True, False, WHERE_POSSIBLE):
+        raise DeclarationError(
+            f"graph is given as {shown(graph)}.",
+            expected=f'True, False or "{WHERE_POSSIBLE}"',
+            next_step="write graph=True for a model whose sizes are known.",
+        )
+    if graph and model is None:
+        raise DeclarationError(
+            "graph is given without a model.",
+            expected="a model, whose functions become graphs",
+            next_step="leave graph out: a kernel's own function is one launch.",
+        )
+
+
 def _check_flags(flags: Sequence[str]) -> None:
     if is_list(flags) and all(map(is_argument, flags)):
         return
@@ -249,39 +293,6 @@ def _compile_module(
             next_step="leave out those that end the compiler before, such as --compile-to.",
         )
     return content
-
-
-def compile_mlir(
-    source: bytes, flags: Sequence[str], apart: Mapping[str, str] | None = None
-) -> bytes:
-    """Compile MLIR text or bytecode with `iree-compile`.
-
-    Parameters
-    ----------
-    apart
-        Executables, as modules, that take the places of those with the same symbols in the source
-        once the host's code is done. The compiler then runs in a directory of its own, so paths in
-        the source and in flags are to be absolute.
-
-    Raises
-    ------
-    DeclarationError
-        The compiler does not know a flag.
-    ModelError
-        The compiler refused the module, or crashed; its message follows.
-    """
-    arguments = ["-", "-o", "-", *flags]
-    with temporary_directory() as directory:
-        for number, (symbol, text) in enumerate((apart or {}).items()):
-            # The file's name is in what is compiled: the same each time, and no directory in it.
-            name = f"code{number}.mlir"
-            (directory / name).write_text(text)
-            arguments.append(f"--iree-hal-substitute-executable-source={symbol}={name}")
-        say("waiting for iree-compile")
-        done = run_compiler(arguments, source, cwd=directory if apart else None)
-        if done.returncode == 0 and done.stdout:
-            return done.stdout
-        raise refusal_of(done)
 
 
 def emit(
@@ -360,7 +371,7 @@ def _as_fatbin(library: Library) -> Library:
 
     check_one_form(library.kernels, library.cuda_targets)
     units = [
-        replace(unit, objects=(join(unit.objects),)) if len(unit.objects) > 1 else unit
+        dataclasses.replace(unit, objects=(join(unit.objects),)) if len(unit.objects) > 1 else unit
         for unit in library.units
     ]
     return Library(tuple(units), library.targets, library.choices)

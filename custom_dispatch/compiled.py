@@ -34,6 +34,8 @@ class CompiledModule:
     all."""
     replaced: Replaced | None = None
     """What `replace=` has replaced, and what it nearly has; None where nothing was asked for."""
+    no_graph: str = ""
+    """Why `graph="where possible"` has made no graphs; empty where it has."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, whole or not at all, and return its path.

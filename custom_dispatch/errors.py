@@ -111,6 +111,10 @@ class ModelError(CustomDispatchError):
     """A model is not valid MLIR, or IREE cannot compile it."""
 
 
+class GraphError(ModelError):
+    """A function of a model cannot be a graph: what it runs depends on values of a call."""
+
+
 class VerificationError(CustomDispatchError):
     """A compiled model computes something else than its framework."""
 

@@ -57,6 +57,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
     verify: bool | float = False,
+    graph: bool | str = False,
     flags: Sequence[str] = (),
     store: bool = True,
     **options: Unpack[BuildOptions],
@@ -87,7 +88,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     verify
         Whether to run the module on the CPU with these arguments, which are arrays then, and to
         compare it with the function in JAX; or the largest relative error, 1e-3.
-    targets, flags, store, **options
+    targets, graph, flags, store, **options
         As for `cd.compile`.
 
     Raises
@@ -128,7 +129,14 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
 
     def compiled_for(targets: Sequence[str | Target] | None, **options: Any) -> CompiledModule:
         made = compile_module(
-            exported.module, found, targets, replace=patterns, flags=flags, store=store, **options
+            exported.module,
+            found,
+            targets,
+            replace=patterns,
+            flags=flags,
+            graph=graph,
+            store=store,
+            **options,
         )
         return dataclasses.replace(made, parameters=exported.parameters)
 

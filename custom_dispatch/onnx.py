@@ -64,6 +64,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
     verify: bool | float = False,
+    graph: bool | str = False,
     flags: Sequence[str] = (),
     store: bool = True,
     **options: Unpack[BuildOptions],
@@ -94,7 +95,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
         Whether to run the module on the CPU with random inputs, and compare it with the model in
         ONNX's own evaluator; or the largest relative error, 1e-3. Open sizes are 3 there, and
         integers 0 and 1.
-    targets, flags, store, **options
+    targets, graph, flags, store, **options
         As for `cd.compile`.
 
     Raises
@@ -120,11 +121,11 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     def is_kept(domain: str, operator: str) -> bool:
         return (domain, operator) in searched or kernel_of(domain, operator, given) is not None
 
-    graph = read_model(model, name, check_inline_bytes(inline_bytes), is_kept)
-    nodes = find_kernels(graph, given)
+    loaded = read_model(model, name, check_inline_bytes(inline_bytes), is_kept)
+    nodes = find_kernels(loaded, given)
     called = list(dict.fromkeys(nodes.values()))
 
-    typed = infer_types(graph, nodes)
+    typed = infer_types(loaded, nodes)
     inputs, wanted = ([], []) if tolerance is None else evaluate(model, typed, nodes)
     say("importing the model")
     kept = {operator for _, operator in searched}
@@ -132,7 +133,14 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
 
     def compiled(targets: Sequence[str | Target] | None) -> CompiledModule:
         done = compile_module(
-            module, called, targets, replace=patterns, flags=flags, store=store, **options
+            module,
+            called,
+            targets,
+            replace=patterns,
+            flags=flags,
+            graph=graph,
+            store=store,
+            **options,
         )
         return dataclasses.replace(done, parameters=parameters)
 

@@ -62,6 +62,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,
     verify: bool | float = False,
+    graph: bool | str = False,
     flags: Sequence[str] = (),
     store: bool = True,
     **options: Unpack[BuildOptions],
@@ -92,8 +93,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     verify
         Whether to run the module on the CPU with these arguments and compare it with the model in
         PyTorch; or the largest relative error, 1e-3. Where they differ, each operation is compared.
-    targets, flags, store, **options
-        As for `cd.compile`.
+    targets, graph, flags, store, **options
+        As for `cd.compile`. With `graph`, buffers that a call changes stay where they are.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         check_updates(imported.module, name, imported.updates, given)
     try:
         compiled = compile_module(
-            imported.module, given, targets, flags=flags, store=store, **options
+            imported.module, given, targets, flags=flags, graph=graph, store=store, **options
         )
     except ModelError as error:
         raise compile_error(program, error) from error

@@ -21,8 +21,8 @@ class Case:
     """PyTorch's, which says what is right, and has the weights."""
     calls: Callable[[Path], dict[str, Arguments]]
     """By what they are."""
-    compiled: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any]
-    """With kernels."""
+    compiled: Callable[..., Any]
+    """With kernels; of a model, calls and targets, and `graph` where the sizes are known."""
     alone: Callable[[torch.nn.Module, dict[str, Arguments], Targets], Any] | None = None
     """By IREE without kernels, with the same weights; None where another case has that."""
     eased: Callable[[Arguments], tuple[Any, ...]] | None = None
@@ -41,6 +41,7 @@ def with_kernels(
     *,
     dynamic: Callable[[], Any] | None = None,
     products: bool = True,
+    graph: bool = False,
 ) -> Any:
     """A model of PyTorch with every kernel that ships; those for matrix products only if asked.
 
@@ -58,7 +59,13 @@ def with_kernels(
     patterns = [item for item in torch_patterns.everything if item not in left_out]
     arguments, shapes = next(iter(calls.values())), None if dynamic is None else dynamic()
     return cd.torch.compile(
-        module, arguments, targets, dynamic_shapes=shapes, replace=patterns, inline_bytes=0
+        module,
+        arguments,
+        targets,
+        dynamic_shapes=shapes,
+        replace=patterns,
+        inline_bytes=0,
+        graph=graph,
     )
 
 
@@ -72,9 +79,10 @@ def without_kernels(
     """The same by IREE alone."""
     import custom_dispatch as cd
     from cuda_kernels.simple_mul import simple_mul
-    from custom_dispatch.compilation import compile_mlir, device_flags
+    from custom_dispatch.compilation import device_flags
     from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.frontends.torch.importer import export_model, import_program
+    from custom_dispatch.ir.compiler_tool import compile_mlir
     from custom_dispatch.link.dialects.torch_dialect import convert_torch
 
     shapes = None if dynamic is None else dynamic()

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from benchmarks.lib.report import Row, finish
-from custom_dispatch.compilation import compile_mlir
+from custom_dispatch.ir.compiler_tool import compile_mlir
 
 TESTS = Path(__file__).parents[2] / "tests" / "cpu"
 FLAGS = ("--iree-input-demote-f64-to-f32=false", "--iree-opt-const-eval=false", "--verify=false")

@@ -14,8 +14,7 @@ import numpy as np
 import custom_dispatch as cd
 from benchmarks.lib.report import Row, finish, interleaved, quartiles
 from cuda_kernels import gemm
-from custom_dispatch.compilation import compile_mlir
-from custom_dispatch.ir.compiler_tool import cpu_flags
+from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
 from custom_dispatch.kernel.target import Target
 
 TARGETS = ("cpu", "cpu:x86-64-v3")

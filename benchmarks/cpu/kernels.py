@@ -16,8 +16,7 @@ from iree import runtime as rt
 
 import custom_dispatch as cd
 from benchmarks.lib.report import Row, finish, interleaved, quartiles
-from custom_dispatch.compilation import compile_mlir
-from custom_dispatch.ir.compiler_tool import cpu_flags
+from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.runtime.device import hal_device
 

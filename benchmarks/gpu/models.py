@@ -41,6 +41,7 @@ from benchmarks.cases import llama, minilm, model_weights, whole_models
 from benchmarks.cases.model import Arguments, Case, without_kernels
 from benchmarks.lib.gpu_profile import busy, generated_share
 from benchmarks.lib.report import quartiles
+from custom_dispatch.runtime.graph_function import GraphFunction
 
 TARGETS = ("cuda:sm_80", "cuda:sm_90a", "cpu")
 COSINE_BAR, ERROR_BAR = 0.9999, 1.2
@@ -69,8 +70,11 @@ CASES = {
 # -- the first half
 
 
-def build(directory: Path, names: list[str], targets: Sequence[str], *, alone: bool) -> None:
-    """Compile every model with kernels, and without if asked."""
+def build(
+    directory: Path, names: list[str], targets: Sequence[str], *, alone: bool, graph: bool = False
+) -> None:
+    """Compile every model with kernels, as a graph if asked, and without kernels if asked."""
+    how = {"graph": True} if graph else {}
     directory.mkdir(parents=True, exist_ok=True)
     for name in names:
         case, about = CASES[name], {}
@@ -79,7 +83,7 @@ def build(directory: Path, names: list[str], targets: Sequence[str], *, alone: b
         module = case.make(directory)
         calls = case.calls(directory)
         start = time.perf_counter()
-        compiled = case.compiled(module, calls, targets)
+        compiled = case.compiled(module, calls, targets, **how)
         about["compiled in s"] = round(time.perf_counter() - start, 1)
         report = compiled.replaced or ()
         about["replaced"] = dict(Counter(item.kernel for item in report))
@@ -160,8 +164,7 @@ def run(
             eased = case.eased(on_device) if case.eased else None
             times = _times(module, programs, on_device, modes, eased)
             if device == "cuda":
-                held = tuple(ours.to_device(each.clone()) for each in on_device)
-                right |= generated_share(busy(partial(ours.main, *held)))
+                right |= generated_share(busy(_calls_of(ours, on_device)[""]))
             yield {"model": name, "call": what, **right, **times}
 
 
@@ -174,6 +177,10 @@ def _check(name: str, module: torch.nn.Module, ours: Any, given: Arguments) -> d
         if cosine < COSINE_BAR:
             raise RuntimeError(f"the cosine is {cosine}")
         return {"cosine": cosine}
+    if isinstance(ours.main, GraphFunction):
+        again = torch.from_dlpack(ours.main.replay(*(each.clone() for each in given))[0])
+        if not torch.equal(again, found[0]):
+            raise RuntimeError("a replay gives something else than a call")
     half = _results(module, given)
     wide = [each.float() if each.is_floating_point() else each for each in given]
     wanted = _results(deepcopy(module).float(), wide)
@@ -206,6 +213,16 @@ def _results(call: Callable[..., Any], given: Sequence[torch.Tensor]) -> list[to
     return [found, *(each for each in own if each.is_floating_point())]
 
 
+def _calls_of(program: Any, given: Arguments) -> dict[str, Callable[[], Any]]:
+    """A program's calls with arguments that are there, and a graph's replay before them."""
+    held = tuple(program.to_device(each.clone()) for each in given)
+    plain = partial(program.main, *held)
+    if not isinstance(program.main, GraphFunction):
+        return {"": plain}
+    program.main.replay(*held)
+    return {"": program.main.replay, ", copied in and out": plain}
+
+
 @torch.no_grad()
 def _times(
     module: torch.nn.Module,
@@ -217,8 +234,8 @@ def _times(
     torch._dynamo.reset()  # it keeps no more than 8 compiled forms of a function
     variants: dict[str, Callable[[], Any]] = {}
     for name, program in programs.items():
-        held = tuple(program.to_device(each.clone()) for each in given)
-        variants[name] = partial(program.main, *held)
+        calls = _calls_of(program, given)
+        variants |= {f"{name}{suffix}": call for suffix, call in calls.items()}
     for arguments, suffix in ((given, ""), (eased, ", without the mask")):
         if arguments is None:
             continue
@@ -242,7 +259,7 @@ def _times(
             times[name] += turns[2:]
     found: dict[str, Any] = {name: quartiles(values) for name, values in times.items()}
     if given[0].is_cuda:
-        for name in set(variants) - set(programs):
+        for name in (each for each in variants if "orch" in each):
             found[f"us on the GPU, {name}"] = round(sum(busy(variants[name]).values()), 1)
     return found
 
@@ -322,6 +339,7 @@ def main() -> int:
     parser.add_argument(
         "--target", action="append", help="to build for: cuda:sm_90a; again for each"
     )
+    parser.add_argument("--graph", action="store_true", help="build models as graphs")
     parser.add_argument("--without-alone", action="store_true", help="build nothing of IREE alone")
     parser.add_argument(
         "--torch-compile",
@@ -334,7 +352,8 @@ def main() -> int:
     names = options.model or list(whole_models.CASES if options.zoo else CASES)
     if options.half != "run":
         targets = options.target or TARGETS
-        build(options.directory, names, targets, alone=not options.without_alone)
+        alone = not options.without_alone
+        build(options.directory, names, targets, alone=alone, graph=options.graph)
     if options.half == "build":
         return 0
     modes = [mode for mode in options.torch_compile or MODES if mode != "no"]

@@ -37,6 +37,12 @@ _ONNX = ".onnx"
     "--iree-flag", "flags", multiple=True, metavar="FLAG", help="A further iree-compile flag."
 )
 @click.option(
+    "--graph",
+    is_flag=True,
+    help="Record each function's commands once, when the module is loaded, over buffers that stay: "
+    "on a GPU one CUDA graph. All sizes must be known.",
+)
+@click.option(
     "--verify", is_flag=True, help="Run an .onnx file once on the CPU, and compare it with ONNX."
 )
 @click.option("--output", "-o", required=True, type=options.FILE, help="The .vmfb to write.")
@@ -46,6 +52,7 @@ def command(
     replace: tuple[str, ...],
     targets: list[str],
     flags: tuple[str, ...],
+    graph: bool,
     verify: bool,
     output: Path,
     how: BuildOptions,
@@ -76,10 +83,19 @@ def command(
             from custom_dispatch.onnx import compile as compile_onnx
 
             module = compile_onnx(
-                model, targets, kernels=called, replace=patterns, verify=verify, flags=flags, **how
+                model,
+                targets,
+                kernels=called,
+                replace=patterns,
+                verify=verify,
+                graph=graph,
+                flags=flags,
+                **how,
             )
         else:
-            module = compile_module(model, called, targets, replace=patterns, flags=flags, **how)
+            module = compile_module(
+                model, called, targets, replace=patterns, graph=graph, flags=flags, **how
+            )
     path = module.save(output)
     held = ", ".join(map(str, module.targets))
     inside = ", ".join(module.kernels) or "no kernels"

@@ -57,13 +57,6 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
     -------
     CpuCode
         The contents of the variant's ``builtin.module { ... }``, and what its exports must say.
-
-    Raises
-    ------
-    UnsupportedInstructionError
-        A kernel uses an instruction that the CPU target does not lower, such as `wgmma`.
-    PtxError
-        A kernel is not in the module, or has another number of parameters than declared.
     """
     symbols = global_symbols(module)
     used: set[str] = set()

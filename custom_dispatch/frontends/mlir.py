@@ -175,6 +175,7 @@ def link(
     form: str = "executable",
     *,
     apart: bool = False,
+    graph: bool = False,
     flags: Sequence[str] = (),
 ) -> LinkedModel:
     """Put a library's kernels into a model.
@@ -190,6 +191,8 @@ def link(
         "executable" or "source".
     apart
         Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
+    graph
+        Let its functions become graphs: see `ir/graph_interface.py`.
     flags
         Those that `iree-compile` will be given, for the manifest.
     """
@@ -222,7 +225,7 @@ def link(
             put_in_front(module, preflight)
         keep_arguments(module, updated)
         _attach_manifest(module, manifest(library, used, uses, flags).as_text())
-        open_to_callers(module, stateless=stateless)
+        open_to_callers(module, stateless=stateless, graph=graph)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}
     return LinkedModel(module, tuple(used), kept_apart, replaced)

@@ -119,12 +119,6 @@ def write_choice(
         them, and as others do.
     targets
         The ordinals of these targets, for each of the orders.
-
-    Raises
-    ------
-    LinkError
-        The sizes that are known fit no kernel; or results have other sizes for one kernel than for
-        another, and nobody knows which it will be.
     """
     possible, common = _candidates(name, orders)
     first = possible[0][0][0]

@@ -10,15 +10,16 @@ import functools
 import io
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from custom_dispatch.cpu.cpu_kernel import Processor
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError, excerpt
-from custom_dispatch.files import no_room
+from custom_dispatch.files import no_room, temporary_directory
 from custom_dispatch.ir.stored import LINKER, compiler_identity, find_compiler_tool
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
+from custom_dispatch.phases import say
 from custom_dispatch.process import Completed, run
 from custom_dispatch.store import key_of, open_store, package_identity, remember
 
@@ -46,13 +47,6 @@ def run_compiler(arguments: Sequence[str], source: bytes, *, cwd: Path | None = 
     ----------
     cwd
         The directory that the arguments' paths are relative to; the current one by default.
-
-    Raises
-    ------
-    ToolNotFoundError
-        The IREE compiler is not installed.
-    ToolTimeoutError
-        The compiler ran longer than `_MOST_SECONDS`.
     """
     return run(
         [find_compiler_tool(), *arguments], stdin=source, cwd=cwd, timeout_seconds=_MOST_SECONDS
@@ -181,3 +175,29 @@ def features_of(executable_target: str) -> tuple[str, ...]:
     said = listed[1].split(",") if listed else []
     used = {item[1:]: item[0] == "+" for item in said if item}
     return tuple(sorted(name for name, on in used.items() if on))
+
+
+def compile_mlir(
+    source: bytes, flags: Sequence[str], apart: Mapping[str, str] | None = None
+) -> bytes:
+    """Compile MLIR text or bytecode with `iree-compile`.
+
+    Parameters
+    ----------
+    apart
+        Executables, as modules, that take the places of those with the same symbols in the source
+        once the host's code is done. The compiler then runs in a directory of its own, so paths in
+        the source and in flags are to be absolute.
+    """
+    arguments = ["-", "-o", "-", *flags]
+    with temporary_directory() as directory:
+        for number, (symbol, text) in enumerate((apart or {}).items()):
+            # The file's name is in what is compiled: the same each time, and no directory in it.
+            name = f"code{number}.mlir"
+            (directory / name).write_text(text)
+            arguments.append(f"--iree-hal-substitute-executable-source={symbol}={name}")
+        say("waiting for iree-compile")
+        done = run_compiler(arguments, source, cwd=directory if apart else None)
+        if done.returncode == 0 and done.stdout:
+            return done.stdout
+        raise refusal_of(done)

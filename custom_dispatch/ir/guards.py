@@ -207,11 +207,6 @@ def check_grids(outputs: Outputs, guards: Guards) -> dict[Kernel, str]:
         The results, which nothing would write where nothing is launched.
     guards
         What lets a call fail.
-
-    Raises
-    ------
-    LinkError
-        The sizes are known, and a grid of them cannot be launched.
     """
     found: dict[Kernel, str] = {}
     for form in guards.kernel.forms:

@@ -16,7 +16,8 @@ from custom_dispatch.ir.executable import (
     write_executable,
     write_source,
 )
-from custom_dispatch.ir.interface import Interface, IntoInterface, Value
+from custom_dispatch.ir.function_body import Value
+from custom_dispatch.ir.interface import Interface, IntoInterface
 from custom_dispatch.ir.library_ir import (
     SYMBOL_PREFIX,
     callable_choices,
@@ -55,11 +56,6 @@ def write_library_module(
         they are given (`ir/interface.py`). They take a sixth more of the compiler's time.
     flags
         Those that `iree-compile` will be given, for the manifest.
-
-    Raises
-    ------
-    DeclarationError
-        The form cannot hold the library's targets.
     """
     executables = executables_of(library, library.kernels)
     return _write_module(library, executables, reference, form, asynchronous, flags)
@@ -156,13 +152,7 @@ def _values(types: Sequence[str], sizes: Sequence[Sizes]) -> tuple[Value, ...]:
 
 
 def check_form(form: str) -> None:
-    """Require one of `FORMS`.
-
-    Raises
-    ------
-    DeclarationError
-        The form is not one of `FORMS`.
-    """
+    """Require one of `FORMS`."""
     if not is_one_of(form, FORMS):
         raise DeclarationError(
             f"{shown(form)} is not a form of IR.",

@@ -79,12 +79,6 @@ class Wrapper:
             Keep the operands of in-place updates alive to the end, so that the update works on a
             copy. A function that is called from outside needs it; within a model the calling
             function sees to it.
-
-        Raises
-        ------
-        LinkError
-            The signature's static sizes contradict the declaration; or they fit no kernel of a
-            choice.
         """
         body = Emitter(1)
         arguments = {operand.name: body.fresh(operand.name) for operand in self.kernel.arguments}

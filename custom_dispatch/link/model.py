@@ -28,13 +28,7 @@ Model: TypeAlias = "str | os.PathLike[str] | Any"
 
 
 def parse_model(model: Model) -> ir.Module:
-    """Read a model into a context of its own.
-
-    Raises
-    ------
-    ModelError
-        The file is missing or unreadable, or its content is not valid MLIR.
-    """
+    """Read a model into a context of its own."""
     return parse_content(*_content_of(model))
 
 

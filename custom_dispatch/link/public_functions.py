@@ -6,10 +6,13 @@ from iree.compiler import ir
 
 from custom_dispatch.format.keys import ASYNC, FINDINGS_FUNCTION, UPDATES_KEY
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.interface import Interface, Value
+from custom_dispatch.ir.function_body import Value
+from custom_dispatch.ir.interface import Interface
+from custom_dispatch.link.graph_functions import check_graph, write_graphs
 from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,
+    is_function,
     is_public,
     known_sizes,
     name_of,
@@ -23,16 +26,15 @@ _REFLECTION = "iree.reflection"
 _ABI = "iree.abi"
 
 
-def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
+def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) -> None:
     """Replace every public function by the functions through which it is called from outside.
 
     Parameters
     ----------
     stateless
         Whether no call leaves anything behind.
-
-    Functions whose interface somebody has chosen already stay as they are, and so do those with
-    other arguments or results than tensors and numbers.
+    graph
+        Whether each becomes a graph over buffers that stay.
     """
     names = {name_of(op) for op in symbols_of(module)}
     written = []
@@ -44,6 +46,8 @@ def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
         inputs, outputs = _values(kind.inputs), _values(kind.results)
         if inputs is None or outputs is None:
             continue
+        if graph:
+            check_graph(op, inputs, outputs)
         body = _PREFIX + name
         while body in names:
             body += "_"
@@ -61,12 +65,23 @@ def open_to_callers(module: ir.Module, *, stateless: bool) -> None:
         )
         _make_private(module, op, body)
         written.append((op, interface))
+    if graph:
+        for text in write_graphs(module, written):
+            _append(module, text)
+        return
     for op, interface in written:
         declared = f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}"
-        added = ir.Module.parse(f"{declared}\n{interface.write()}", module.context)
-        for function in list(added.body.operations):
-            if not is_declaration(function.operation):
-                module.body.append(function)
+        _append(module, f"{declared}\n{interface.write()}")
+
+
+def _append(module: ir.Module, text: str) -> None:
+    """Add what a text says to a module, but for what it only declares."""
+    known = {name_of(op): str(op) for op in symbols_of(module) if op.name == "util.global"}
+    named = [item for name, item in known.items() if f"@{quote(name)}" in text]
+    added = ir.Module.parse("\n".join([*named, text]), module.context)
+    for op in list(added.body.operations)[len(named) :]:
+        if not is_function(op.operation) or not is_declaration(op.operation):
+            module.body.append(op)
 
 
 def updates_of(op: ir.Operation) -> tuple[int, ...]:

@@ -37,11 +37,6 @@ def check_module(
         Where the module comes from, for errors: a file's name.
     symbol
         The entry's name in the module, where it is another than declared.
-
-    Raises
-    ------
-    PtxError
-        It lacks the kernel, or the kernel differs; the message names the operand.
     """
     _check_target(module, kernel, arch, origin)
     entry = module.entry(symbol or kernel.entry)
@@ -226,14 +221,7 @@ def check_block(
     required_threads: tuple[int, int, int] | None,
     origin: str,
 ) -> None:
-    """Compare a declared block with the limits compiled into an object.
-
-    Raises
-    ------
-    PtxError
-        The block exceeds `.maxntid` or differs from `.reqntid` (PTX ISA, "Performance-Tuning
-        Directives").
-    """
+    """Compare a declared block with the limits compiled into an object."""
     threads = kernel.block[0] * kernel.block[1] * kernel.block[2]
     if max_threads is not None:
         limit = max_threads[0] * max_threads[1] * max_threads[2]
@@ -269,12 +257,6 @@ def check_cluster(
     ----------
     is_clustered
         Whether the object can be launched in clusters only.
-
-    Raises
-    ------
-    PtxError
-        They differ (`.reqnctapercluster`), or the object leaves the size to the launch
-        (`.explicitcluster` alone; PTX ISA, "Cluster Dimension Directives").
     """
     if found == kernel.cluster and (found is not None or not is_clustered):
         return

@@ -12,13 +12,7 @@ Edit = tuple[Span, str]
 
 
 def limit_registers(entry: Entry, registers: int) -> list[Edit]:
-    """What is to be inserted for an entry to use no more registers than that.
-
-    Raises
-    ------
-    PtxError
-        It states another limit (PTX ISA, ".maxnreg").
-    """
+    """What is to be inserted for an entry to use no more registers than that."""
     if entry.max_registers == registers:
         return []
     if entry.max_registers is not None:

@@ -32,11 +32,6 @@ def type_size(name: str) -> int:
     ----------
     name
         A fundamental or opaque type without its dot: ``"f32"``, ``"b8"``, ``"texref"``.
-
-    Raises
-    ------
-    KeyError
-        `name` is not a PTX type.
     """
     if name == "tensormap":
         return 128

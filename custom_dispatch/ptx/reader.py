@@ -21,11 +21,6 @@ def read_module(text: str) -> Module:
 
     Takes what nvcc, NVRTC and cuobjdump print, with or without line information, and a trailing
     NUL. Instructions are read by their form only: an unknown opcode is data like any other.
-
-    Raises
-    ------
-    PtxError
-        The text is not PTX or is cut short; names the line, what was found and what was expected.
     """
     with _without_collections():
         tokens = tokenize(text.rstrip("\0\t\r\n "))

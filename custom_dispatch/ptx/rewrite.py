@@ -55,11 +55,6 @@ def rewrite_entry(text: str, module: Module, name: str, abi: Abi) -> list[Edit]:
     name
         An entry's name, which has the C signature that `abi` describes. There is nothing to do for
         one that was rewritten before.
-
-    Raises
-    ------
-    PtxError
-        A parameter is used in a way that cannot be rewritten.
     """
     entry = module.entry(name)
     if entry is None:  # pragma: no cover - the module was compared with the declaration before

@@ -80,13 +80,17 @@ def iree_drivers() -> tuple[str, ...]:
 
 
 @functools.cache
-def hal_device(name: str) -> Any:
+def hal_device(name: str, *, graphs: bool = False) -> Any:
     """IREE's device, made once a process.
 
     Parameters
     ----------
     name
         As of `Device.argument`.
+    graphs
+        For a GPU: whether commands that are recorded once become CUDA graphs. All that is recorded
+        in a call becomes one there too, which takes longer than to launch it; so there are two
+        devices. They share the GPU's context and memory, but not each other's semaphores.
     """
     import iree.runtime as rt
 
@@ -98,7 +102,10 @@ def hal_device(name: str) -> Any:
         # IREE makes the context of the GPU that it opens that of the thread, and leaves it so.
         with access_to(name):
             # Not IREE's own cache: it would give a forked process the devices of its parent.
-            device = rt.get_device(_DRIVERS[name], cache=False) if gpu is None else _open_cuda(gpu)
+            if gpu is None:
+                device = rt.get_device(_DRIVERS[name], cache=False)
+            else:
+                device = _open_cuda(gpu, graphs=graphs)
     except Exception as error:
         raise DeviceError(
             f"IREE could not open the device {name}.",
@@ -119,7 +126,7 @@ _KEPT = "*;*;100000"
 `OpenDevice.give_back_memory` says why there is no limit, and when they go."""
 
 
-def _open_cuda(gpu: int) -> Any:
+def _open_cuda(gpu: int, *, graphs: bool) -> Any:
     """IREE's device for a GPU, with buffers that are kept for later calls.
 
     As it is by default, IREE takes results and transients from a memory pool of the driver's, which
@@ -128,17 +135,25 @@ def _open_cuda(gpu: int) -> Any:
     allocator (iree/hal/utils/caching_allocator.c), which finds those of the same size again. Such
     buffers can also be given to other libraries through DLPack, which the pool's cannot.
     """
-    import iree.runtime as rt
-
-    flag = "--cuda_async_allocations={}"
-    rt.flags.parse_flags(flag.format("false"))
-    try:
-        driver = rt.get_driver("cuda")  # it reads the flag when it is made, and there is one
-    finally:
-        rt.flags.parse_flags(flag.format("true"))
+    driver = _cuda_driver(graphs=graphs)
     heaps = ("device_local", "host_local", "host_local|host_cached")
     pools = ",".join(f"{heap}={_KEPT}" for heap in heaps)
     return driver.create_device_by_uri(f"cuda://{gpu}", allocators=[f"caching:{pools}"])
+
+
+@functools.cache
+def _cuda_driver(*, graphs: bool) -> Any:
+    """IREE's driver, which reads its flags when it is made."""
+    import iree.runtime as rt
+
+    changed = {"--cuda_async_allocations": "true"}
+    if graphs:
+        changed["--cuda_use_streams"] = "true"
+    rt.flags.parse_flags(*(f"{flag}=false" for flag in changed))
+    try:
+        return rt._binding.create_hal_driver("cuda") if graphs else rt.get_driver("cuda")
+    finally:
+        rt.flags.parse_flags(*(f"{flag}={default}" for flag, default in changed.items()))
 
 
 _opened: list[tuple[str, Any]] = []
@@ -153,11 +168,14 @@ def _forked() -> None:
         return
     # A driver holds the threads of its devices, so the child needs a new one.
     drivers = [rt.get_driver(_DRIVERS[name.partition(":")[0]]) for name, _ in _opened]
+    if any(gpu_index(name) is not None for name, _ in _opened):
+        drivers += [_cuda_driver(graphs=graphs) for graphs in (False, True)]
     for kept in (*drivers, *(device for _, device in _opened)):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     rt._binding.clear_hal_driver_cache()
     _opened.clear()
     hal_device.cache_clear()
+    _cuda_driver.cache_clear()
 
 
 os.register_at_fork(after_in_child=_forked)

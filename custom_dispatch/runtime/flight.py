@@ -53,6 +53,11 @@ class Flight:
         self._over = False
         self._error: Exception | None = None
 
+    @property
+    def hal(self) -> Any:
+        """IREE's device, whose semaphore it has."""
+        return self._device.hal
+
     def fence(self) -> Any:
         """The fence that is reached when the call is done."""
         return rt.HalFence.create_at(self._semaphore, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 from iree import runtime as rt
 
-from custom_dispatch.errors import CustomDispatchError
+from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.format.keys import Failure
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
 from custom_dispatch.runtime.call_arguments import Arguments
@@ -209,7 +209,8 @@ class Function:
             return self.open_device.reached
         fences = []
         for before in (*needs.flights, *self._before()):
-            if isinstance(before, ThreadFlight):
+            # Semaphores of another device of the same GPU are not this one's: see `hal_device`.
+            if isinstance(before, ThreadFlight) or before.hal is not self.device:
                 before.wait()
             else:
                 fences.append(before.fence())
@@ -313,6 +314,20 @@ class Function:
             found = self._findings.take()
         ended = self.access.ended_by(self.name, error, self.device)
         return found or ended or translate_failure(self.name, error)
+
+    def replay(self, *_: Any, **__: Any) -> Any:
+        """As `GraphFunction.replay`, which this function has not.
+
+        Raises
+        ------
+        CallError
+            Always.
+        """
+        raise CallError(
+            f"`{self.name}` is no graph: its arguments and results have no buffers that stay.",
+            expected="a function of a model that was compiled as a graph",
+            next_step="compile it with graph=True, or call it with arguments.",
+        )
 
     def __repr__(self) -> str:
         return f"Function({self.name}: {self.type})"

@@ -23,7 +23,9 @@ from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
 from custom_dispatch.format.keys import (
     ASYNC,
+    BUFFERS,
     FINDINGS_FUNCTION,
+    GRAPH,
     INTO,
     MANIFEST_KEY,
     NAMES_KEY,
@@ -158,6 +160,10 @@ class EntryPoints:
     """The arguments that every call writes into."""
     optional: frozenset[int] = frozenset()
     """The arguments that may be None: a kernel's optional operands."""
+    graph: Any | None = None
+    """The one that runs its graph, if it is one."""
+    buffers: Any | None = None
+    """The one that returns the graph's buffers, if it is one."""
 
 
 class ModuleFile:
@@ -248,7 +254,7 @@ class ModuleFile:
         """The functions that can be called with arrays, by name."""
         found = {}
         for name, function in self._functions.items():
-            if name.startswith(FINDINGS_FUNCTION) or name.endswith((ASYNC, INTO)):
+            if name.startswith(FINDINGS_FUNCTION) or name.endswith((ASYNC, INTO, GRAPH, BUFFERS)):
                 continue
             kind = parse_declaration(self._reflections[name].get(_DECLARATION, ""))
             if kind is not None:
@@ -271,6 +277,8 @@ class ModuleFile:
             tuple(int(index) if index.isdigit() else None for index in updated),
             said.get(STATELESS_KEY) == "true",
             tuple(int(index) for index in writes if index.isdigit()),
+            graph=self._functions.get(name + GRAPH),
+            buffers=self._functions.get(name + BUFFERS),
         )
 
 

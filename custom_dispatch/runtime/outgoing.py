@@ -128,19 +128,27 @@ class Destinations:
 
     def _copy(self, source: Any, target: Any, kind: ElementType, translate: Translate) -> None:
         """Copy from one buffer on the device to another, and wait for it."""
-        device = self._device
-        try:
-            if not device.is_cuda:
-                # IREE's CPU devices do not take other libraries' memory as the target of a copy.
-                numpy.copyto(bytes_of(target, kind), bytes_of(source, kind))
-                return
-            flight = Flight(device, (source, target), translate)
-            device.hal.queue_copy(
-                source.get_buffer(), target.get_buffer(), device.reached, flight.fence()
-            )
-        except IREE_ERRORS as error:
-            raise translate(error) from error
-        flight.wait()
+        flight = start_copy(self._device, source, target, kind, translate)
+        if flight is not None:
+            flight.wait()
+
+
+def start_copy(
+    device: OpenDevice, source: Any, target: Any, kind: ElementType, translate: Translate
+) -> Flight | None:
+    """Begin to copy from one buffer on a device to another; None where it is done at once."""
+    try:
+        if not device.is_cuda:
+            # IREE's CPU devices do not take other libraries' memory as the target of a copy.
+            numpy.copyto(bytes_of(target, kind), bytes_of(source, kind))
+            return None
+        flight = Flight(device, (source, target), translate)
+        device.hal.queue_copy(
+            source.get_buffer(), target.get_buffer(), device.reached, flight.fence()
+        )
+    except IREE_ERRORS as error:
+        raise translate(error) from error
+    return flight
 
 
 def _copy_to_host(result: DeviceArray, array: Array, kind: ElementType) -> None:

@@ -48,7 +48,8 @@ class Program:
         name = choice.device.argument
         access = access_to(name)
         with access:
-            device = hal_device(name)
+            functions = file.functions()
+            device = hal_device(name, graphs=any(f.graph for f in functions.values()))
             try:
                 hal = rt.create_hal_module(vm_instance(), device)
                 weights = (
@@ -65,7 +66,7 @@ class Program:
         order = Order()
         self._functions: dict[str, Function] = {}
         made: Function
-        for name, points in file.functions().items():
+        for name, points in functions.items():
             kernel = _kernel_of(name, self.manifest)
             if kernel is not None:
                 points = replace(points, optional=_optional(kernel, points.names))
@@ -74,6 +75,10 @@ class Program:
                 from custom_dispatch.runtime.folding import LeadingFunction  # few programs need it
 
                 made = LeadingFunction(kernel, *parts)
+            elif points.graph is not None:
+                from custom_dispatch.runtime.graph_function import GraphFunction  # likewise
+
+                made = GraphFunction(*parts)
             else:
                 made = Function(*parts)
             self._functions[name] = made

@@ -9,10 +9,14 @@ import iree.runtime as iree_runtime
 import numpy as np
 from cuda.bindings import nvrtc
 
-from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.cpu.cpu_kernel import CpuKernel, Processor
 from custom_dispatch.cpu.lower import lower
-from custom_dispatch.ir.compiler_tool import cpu_executable_target, cpu_flags, processor_of
+from custom_dispatch.ir.compiler_tool import (
+    compile_mlir,
+    cpu_executable_target,
+    cpu_flags,
+    processor_of,
+)
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.ptx import read_module
 from custom_dispatch.store import key_of, open_store

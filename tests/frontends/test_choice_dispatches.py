@@ -15,10 +15,11 @@ import torch
 
 import custom_dispatch as cd
 from custom_dispatch import compilation
-from custom_dispatch.compilation import compile_mlir, device_flags
+from custom_dispatch.compilation import device_flags
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.torch.importer import export_model, import_program
+from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.ir.executable import embedded
 
 n = cd.dim("n")

@@ -119,6 +119,7 @@ def test_buffers_of_every_type_are_kept_between_calls(
     assert list(program.functions) == ["main", "reset"]
     assert str(program.reset.type) == "() -> ()"
     check(program, typed)
+
     other = cd.load(saved, "cpu")  # with a state of its own
     assert program.main(numpy_of(0))[0] == 1
     assert program.main(numpy_of(0))[0] == 2
@@ -131,6 +132,19 @@ def test_buffers_of_every_type_are_kept_between_calls(
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[2] == "i64=1"
+
+
+def test_buffers_of_every_type_stay_where_they_are_in_a_graph(typed: torch.nn.Module) -> None:
+    program = cd.load(cd.torch.compile(typed, (numbers(0),), ["cpu"], graph=True), "cpu")
+    check(program, typed)
+    fresh = copy.deepcopy(typed)
+    program.reset.replay()
+    for step in range(3):
+        wanted = fresh(numbers(step))
+        for one, other in zip(program.main.replay(numbers(step)), wanted, strict=True):
+            numpy.testing.assert_array_equal(
+                numpy.asarray(one).astype(numpy.float64), other.double().numpy()
+            )
 
 
 def intertwined(model: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:

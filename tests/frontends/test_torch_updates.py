@@ -47,6 +47,20 @@ def values() -> tuple[Any, Any]:
     return numpy.arange(8, dtype=numpy.float32), numpy.full(8, 3, numpy.float32)
 
 
+def test_a_graph_updates_its_input_and_a_plain_call_the_array_that_it_is_given() -> None:
+    example = (torch.ones(8), torch.ones(8))
+    program = cd.load(cd.torch.compile(Calls(scale), example, ["cpu"], graph=True), "cpu")
+    main, (x, state) = program.main, values()
+    for given, times in (((x, state), 3 * x), ((x,), 3 * x * x)):
+        (found,) = main.replay(*given)
+        numpy.testing.assert_array_equal(found, times + 1)
+        numpy.testing.assert_array_equal(main.inputs[1], times)
+    here = program.to_device(state)
+    for times in (3 * x, 3 * x * x):
+        numpy.testing.assert_array_equal(main(x, here), times + 1)
+        numpy.testing.assert_array_equal(here.to_host(), times)
+
+
 def test_an_array_on_the_device_is_updated(program: Program) -> None:
     x, state = values()
     here = program.to_device(state)

@@ -28,7 +28,7 @@ from sample_kernels import (  # noqa: E402
 import custom_dispatch as cd  # noqa: E402
 from cuda_kernels.norms import rms_norm_f16, rms_norm_f32  # noqa: E402
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace  # noqa: E402
-from custom_dispatch.compilation import compile_mlir  # noqa: E402
+from custom_dispatch.ir.compiler_tool import compile_mlir  # noqa: E402
 from custom_dispatch.toolchain.ptxas import assemble  # noqa: E402
 from gpu.cases import MODULES  # noqa: E402
 

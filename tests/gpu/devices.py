@@ -52,7 +52,7 @@ def build(directory: Path) -> None:
     """Everything that the cases load."""
     from modules import mend
 
-    from custom_dispatch.compilation import compile_mlir
+    from custom_dispatch.ir.compiler_tool import compile_mlir
 
     directory.mkdir(parents=True, exist_ok=True)
     good = cd.compile(None, fault)

@@ -10,8 +10,8 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
+from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.measure.bench import Bench
 from custom_dispatch.measure.inputs import bytes_moved, inputs_for_kernel
 from custom_dispatch.runtime.driver import Device

@@ -13,9 +13,9 @@ import pytest
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.cli import main
-from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError, ModuleFileError
+from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.runtime import device, device_choice, program
 from custom_dispatch.runtime.device_choice import choose_device
 from custom_dispatch.runtime.driver import Device, DriverState

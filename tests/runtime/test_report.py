@@ -10,9 +10,9 @@ from sample_kernels import templates
 from sample_kernels.rows import row_norm
 
 import custom_dispatch as cd
-from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.format.manifest import KernelUse
+from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.runtime.driver import Device
 from custom_dispatch.runtime.module_file import ModuleFile
 from custom_dispatch.runtime.program_report import report_functions, report_kernels

@@ -13,8 +13,8 @@ from gpu.signature_cases import SIGNATURES, TABLE
 from sample_kernels import signatures
 
 import custom_dispatch as cd
-from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.errors import CallError
+from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.measure.check import check_kernel
 
 KERNELS = {kernel.name: kernel for kernel in signatures.ALL}

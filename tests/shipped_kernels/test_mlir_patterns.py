@@ -13,7 +13,7 @@ from cuda_kernels.patterns import mlir as mlir_patterns
 from custom_dispatch import compilation
 from custom_dispatch.errors import ReplacementWarning
 from custom_dispatch.frontends.mlir import place
-from custom_dispatch.ir.compiler_tool import cpu_flags
+from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.link.dialects.torch_dialect import convert_torch, tidy_converted
 from custom_dispatch.link.model import parse_content, parse_model
@@ -228,7 +228,7 @@ def test_what_comes_out_of_a_model_of_pytorch_is_pytorchs_and_irees() -> None:
     got = np.asarray(cd.load(module, "cpu").main(x.numpy()))
     plain = parse_content(convert_torch(parse_model(text), {})[0], "The model")
     tidy_converted(plain)
-    alone = cd.load(compilation.compile_mlir(str(plain).encode(), ALONE), "cpu")
+    alone = cd.load(compile_mlir(str(plain).encode(), ALONE), "cpu")
     np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(got, np.asarray(alone.main(x.numpy())), rtol=1e-4, atol=1e-6)
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from cuda_kernels.patterns.torch import everything
-from custom_dispatch.compilation import compile_mlir
 from custom_dispatch.frontends.mlir import place
 from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replacing import import_with_kernels
+from custom_dispatch.ir.compiler_tool import compile_mlir
 from tests.zoo.test_transformers import MODELS, Called, given_to
 
 FLAGS = ("--iree-hal-target-device=cuda", "--iree-cuda-target=sm_90", "--compile-to=flow")

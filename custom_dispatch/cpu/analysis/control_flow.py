@@ -42,13 +42,7 @@ def opcode_base(instruction: Instruction) -> str:
 
 
 def build_graph(entry: Entry) -> Graph:
-    """Split an entry's body into basic blocks.
-
-    Raises
-    ------
-    PtxError
-        A branch names a label the entry does not have.
-    """
+    """Split an entry's body into basic blocks."""
     runs: list[list[Instruction]] = [[]]
     labels: dict[str, int] = {}
     tables: dict[str, tuple[str, ...]] = {}

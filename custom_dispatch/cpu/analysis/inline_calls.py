@@ -53,11 +53,6 @@ def inline_calls(module: Module, entry: Entry, *, prints: bool = False) -> Entry
     ----------
     prints
         Whether `printf` can be run; else it is refused.
-
-    Raises
-    ------
-    UnsupportedInstructionError
-        A function calls itself, is not in the module, or is called through a pointer.
     """
     if not any(isinstance(s, Instruction) and opcode_base(s) == "call" for s in entry.body):
         return entry

@@ -107,15 +107,7 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
 
 
 def lower_instruction(frame: Frame) -> None:
-    """Lower the instruction that a frame is at, which is no branch, without its predicate.
-
-    Raises
-    ------
-    UnsupportedInstructionError
-        The CPU target does not lower it.
-    PtxError
-        Its operands are not what it takes.
-    """
+    """Lower the instruction that a frame is at, which is no branch, without its predicate."""
     lowering = _lowering_of(frame.instruction.opcode)
     if lowering is None:
         raise frame.unsupported()

@@ -32,11 +32,6 @@ def global_texts(module: Module, symbols: Mapping[str, str], used: set[str]) -> 
         Every variable's symbol, by its PTX name.
     used
         The names of the variables that code refers to.
-
-    Raises
-    ------
-    PtxError
-        A variable is defined elsewhere, or its initial value is no number and no address.
     """
     variables = {v.name: v for v in module.variables if v.name in symbols}
     wanted = reachable_variables(module, symbols, used)

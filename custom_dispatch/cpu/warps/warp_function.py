@@ -44,13 +44,6 @@ _MAX_PASSES = 40
 def warp_function(thread: ThreadCode) -> list[str]:
     """The lines of ``@symbol.warp`` and of what it calls; sets the size of a state in the
     block's memory.
-
-    Raises
-    ------
-    NoWarpFormError
-        The kernel has to be run thread by thread.
-    UnsupportedInstructionError, PtxError
-        As `lower_blocks` says.
     """
     live = live_before(thread.graph)
     plan = _first_plan(thread, live)

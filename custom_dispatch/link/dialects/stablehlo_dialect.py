@@ -58,13 +58,6 @@ def convert_stablehlo(
     ----------
     others
         The custom calls in it, and their places.
-
-    Raises
-    ------
-    LinkError
-        A custom call is no kernel's.
-    ModelError
-        IREE cannot convert the model.
     """
     write_out_sizes(module)
     done = convert_input(module)

@@ -70,13 +70,6 @@ def convert_torch(
         The model; it is changed.
     has_patterns
         Whether patterns are looked for in what it is converted to.
-
-    Raises
-    ------
-    LinkError
-        An operator is no kernel's, or does not fit the kernel's declaration.
-    ModelError
-        IREE cannot convert the model.
     """
     with module.context, ir.Location.unknown():
         _call_definitions(module)

@@ -1,0 +1,267 @@
+"""A function of a model as commands that are recorded once, over buffers that stay.
+
+A function @f whose sizes are known becomes, with `graph=True`, four over one body:
+
+- `@f$graph` takes a fence to wait for and one to signal, as `@f$async` does. It reads the inputs
+  from buffers that the module holds, and writes its results into others. All that it does is
+  recorded when the module is loaded (`graph_form.py`): on a GPU one CUDA graph.
+- `@f$buffers` returns these buffers: the inputs, then the results.
+- `@f$async` and `@f` copy their arguments into them, run `@f$graph`, and return copies.
+
+IREE's own operations make it so: `hal.tensor.import` reads a buffer that is loaded from an
+immutable global, `hal.tensor.alias` places a result in one, and `hal.tensor.transients` takes what
+lies between from another, which all functions of a module share: they run one after the other
+(IREE, compiler/src/iree/compiler/Dialect/HAL/IR/HALOps.td). State is a buffer too, which a function
+reads and updates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from custom_dispatch.format.keys import ASYNC, BUFFERS, GRAPH
+from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.function_body import (
+    BUFFER,
+    FENCE,
+    VIEW,
+    Value,
+    await_fence,
+    begin,
+    call_body,
+    declaration,
+    export_tensors,
+    import_tensors,
+    make_fence,
+    return_values,
+    signal_after,
+    write_function,
+    written,
+)
+from custom_dispatch.ir.interface import Interface, reflection, write_waiting
+
+TRANSIENTS = "custom_dispatch.transients"
+"""The global that holds the buffer for what is neither argument nor result nor state. Its size is
+known when IREE has compiled the functions: `graph_form.py` puts it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInterface:
+    """A function of a model that becomes a graph, to be called from outside."""
+
+    interface: Interface
+    """Its body takes the states after the inputs. It returns the states' new values first, then
+    those of the arguments that it updates."""
+    states: tuple[str, ...] = ()
+    """The globals that hold the states' buffers, first of those that it changes."""
+    changed: int = 0
+    """How many of them it changes."""
+
+    @property
+    def _inputs(self) -> tuple[Value, ...]:
+        return self.interface.inputs[: len(self.interface.inputs) - len(self.states)]
+
+    @property
+    def _outputs(self) -> tuple[Value, ...]:
+        return self.interface.outputs[self.changed + len(self.interface.updates) :]
+
+    def write(self) -> str:
+        """The functions and the globals as text."""
+        outside = Interface(
+            self.interface.name,
+            self.interface.body,
+            self._inputs,
+            self.interface.outputs[self.changed :],
+            reflection=self.interface.reflection,
+            names=self.interface.names,
+            updates=self.interface.updates,
+        )
+        return "".join(
+            [
+                allocate_buffers(self._sizes()),
+                self._write_graph(),
+                self._write_buffers(),
+                self._write_async(outside),
+                write_waiting(outside),
+            ]
+        )
+
+    def _sizes(self) -> dict[str, int]:
+        given = {self._input(index): byte_size(item) for index, item in enumerate(self._inputs)}
+        results = {self._output(index): byte_size(i) for index, i in enumerate(self._outputs)}
+        return given | results
+
+    def _input(self, index: int) -> str:
+        return f"custom_dispatch.{self.interface.name}.input{index}"
+
+    def _output(self, index: int) -> str:
+        return f"custom_dispatch.{self.interface.name}.output{index}"
+
+    def _write_graph(self) -> str:
+        outer = self.interface
+        body, _, wait, signal = begin(())
+        held = [*map(self._input, range(len(self._inputs))), *self.states]
+        buffers = [load_buffer(body, name) for name in held]
+        first = len(self._inputs)
+        updated = [*range(first, first + self.changed), *outer.updates]
+        tensors = import_tensors(body, outer.inputs, buffers, wait, consumed=updated, kind=BUFFER)
+        results = call_body(body, outer.body, outer.inputs, outer.outputs, tensors, outer.dialect)
+        targets = [buffers[index] for index in updated]
+        targets += [load_buffer(body, self._output(i)) for i in range(len(self._outputs))]
+        scratch = load_buffer(body, TRANSIENTS)
+        for index, (item, target) in enumerate(zip(outer.outputs, targets, strict=True)):
+            placed = written(body, results[index], item, target, wait, kind=BUFFER)
+            results[index] = body.result(
+                f"hal.tensor.transients {placed} : {item.type} from {scratch} : {BUFFER}", "placed"
+            )
+        signal_after(body, outer.outputs, results, wait, signal, used=len(results))
+        body.line("util.return")
+        name = outer.name + GRAPH
+        declared = declaration("async", name, (), ())
+        return write_function(
+            name,
+            [(wait, FENCE), (signal, FENCE)],
+            (),
+            "inlining_policy = #util.inline.never, iree.reflection = "
+            f'{{iree.abi.declaration = {quote(declared)}, iree.abi.model = "coarse-fences"}}',
+            body,
+        )
+
+    def _write_buffers(self) -> str:
+        body = Emitter(1)
+        names = [
+            *map(self._input, range(len(self._inputs))),
+            *map(self._output, range(len(self._outputs))),
+        ]
+        values = (*self._inputs, *self._outputs)
+        views = [
+            _view(body, load_buffer(body, name), item)
+            for name, item in zip(names, values, strict=True)
+        ]
+        return_values(body, views, values)
+        name = self.interface.name + BUFFERS
+        declared = declaration("sync", name, (), values)
+        return write_function(
+            name,
+            [],
+            values,
+            f"iree.reflection = {{iree.abi.declaration = {quote(declared)}}}",
+            body,
+        )
+
+    def _write_async(self, outside: Interface) -> str:
+        body, arguments, wait, signal = begin(self._inputs)
+        updates = outside.updates
+
+        ready = wait
+        if self._inputs:
+            ready = make_fence(body, "ready")
+            tensors = import_tensors(body, self._inputs, arguments, wait, consumed=())
+            for index, item in enumerate(self._inputs):
+                target = load_buffer(body, self._input(index))
+                tensors[index] = written(body, tensors[index], item, target, wait, kind=BUFFER)
+            signal_after(body, self._inputs, tensors, wait, ready, used=len(tensors))
+        copied = (*(self._inputs[index] for index in updates), *self._outputs)
+        done = make_fence(body, "done") if copied else signal
+        body.line(
+            f"util.call @{quote(outside.name + GRAPH)}({ready}, {done}) : ({FENCE}, {FENCE}) -> ()"
+        )
+        returned: list[str] = []
+        if copied:
+            buffers = [load_buffer(body, self._input(index)) for index in updates]
+            buffers += [load_buffer(body, self._output(i)) for i in range(len(self._outputs))]
+            results = import_tensors(body, copied, buffers, done, consumed=(), kind=BUFFER)
+            device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
+            for index, item in enumerate(copied):
+                if index < len(updates):
+                    given = arguments[updates[index]]
+                    results[index] = written(body, results[index], item, given, done)
+                    continue
+                new = _allocate(body, device, byte_size(item))
+                results[index] = written(body, results[index], item, new, done, kind=BUFFER)
+            signal_after(body, copied, results, done, signal, used=len(updates))
+            returned = export_tensors(body, self._outputs, results[len(updates) :])
+        return_values(body, returned, self._outputs)
+        parameters = [
+            *((name, item.passed) for name, item in zip(arguments, self._inputs, strict=True)),
+            (wait, FENCE),
+            (signal, FENCE),
+        ]
+        attributes = f"inlining_policy = #util.inline.never, {reflection(outside, 'async')}"
+        return write_function(outside.name + ASYNC, parameters, self._outputs, attributes, body)
+
+
+def byte_size(item: Value) -> int:
+    """How many bytes a tensor of known sizes takes."""
+    bits = int("".join(filter(str.isdigit, item.element.partition("E")[0])))
+    return math.prod(size or 0 for size in item.sizes or ()) * max(bits // 8, 1)
+
+
+def allocate_buffers(sizes: Mapping[str, int]) -> str:
+    """Globals that each hold a buffer of as many bytes, from when the module is loaded."""
+    body = Emitter(1)
+    device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
+    for name, size in sizes.items():
+        made = _allocate(body, device, size)
+        body.line(f"util.global.store {made}, @{quote(name)} : {BUFFER}")
+    globals_ = [f"util.global private @{quote(name)} : {BUFFER}\n" for name in sizes]
+    lines = "\n".join([*body.lines, "  util.return"])
+    return f"{''.join(globals_)}util.initializer {{\n{lines}\n}}\n" if sizes else ""
+
+
+def write_first_values(function: str, states: Mapping[str, Value]) -> str:
+    """What calls a function for the first values of states when the module is loaded, as text.
+
+    It takes what the states' buffers hold, and returns what they are to hold.
+    """
+    body = Emitter(1)
+    values = tuple(states.values())
+    none = body.pure(f"util.null : {FENCE}", "none")
+    done = make_fence(body, "done")
+    buffers = [load_buffer(body, name) for name in states]
+    held = import_tensors(body, values, buffers, none, consumed=range(len(values)), kind=BUFFER)
+    results = call_body(body, function, values, values, held)
+    for index, (item, target) in enumerate(zip(values, buffers, strict=True)):
+        results[index] = written(body, results[index], item, target, none, kind=BUFFER)
+    signal_after(body, values, results, none, done, used=len(results))
+    await_fence(body, done)
+    lines = "\n".join([*body.lines, "  util.return"])
+    return f"util.initializer {{\n{lines}\n}}\n"
+
+
+def load_buffer(body: Emitter, name: str) -> str:
+    """The buffer that a global holds."""
+    return body.result(f"util.global.load immutable @{quote(name)} : {BUFFER}", "buffer")
+
+
+def _allocate(body: Emitter, device: str, size: int) -> str:
+    anywhere = body.pure("arith.constant -1 : i64", "anywhere")
+    # As IREE allocates results: to be mapped, memory of a GPU would have to be managed.
+    memory = body.pure('hal.memory_type<"DeviceVisible|DeviceLocal"> : i32', "memory")
+    usage = body.pure(
+        'hal.buffer_usage<"TransferSource|TransferTarget|Transfer|DispatchStorageRead|'
+        'DispatchStorageWrite|DispatchStorage"> : i32',
+        "usage",
+    )
+    allocator = body.pure(
+        f"hal.device.allocator<{device} : !hal.device> : !hal.allocator", "allocator"
+    )
+    # A buffer without bytes cannot be allocated on every device.
+    return body.result(
+        f"hal.allocator.allocate<{allocator} : !hal.allocator> affinity({anywhere}) "
+        f"type({memory}) usage({usage}) : {BUFFER}{{{body.index(max(size, 1))}}}",
+        "buffer",
+    )
+
+
+def _view(body: Emitter, buffer: str, item: Value) -> str:
+    kind = body.pure(f"hal.element_type<{item.element}> : i32")
+    dense = body.pure("hal.encoding_type<dense_row_major> : i32")
+    shape = comma(body.index(size or 0) for size in item.sizes or ())
+    return body.result(
+        f"hal.buffer_view.create buffer({buffer} : {BUFFER})[{body.index(0)}, "
+        f"{body.index(byte_size(item))}] shape([{shape}]) type({kind}) encoding({dense}) : {VIEW}",
+        "view",
+    )

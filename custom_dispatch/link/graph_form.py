@@ -1,0 +1,237 @@
+"""Commands that are recorded when a module is loaded: the HAL form of what `graph_interface` wrote.
+
+IREE records the commands of `@f$graph` in every call. But all that they refer to is known when the
+module is loaded: buffers and executables in immutable globals, and constants. So the recording
+moves into an initializer, and the function hands over what that has recorded. A command buffer
+without a table of bindings, which is recorded once, is one CUDA graph to IREE's CUDA driver in its
+graph mode (iree/hal/drivers/cuda/cuda_device.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import GraphError
+from custom_dispatch.format.keys import GRAPH
+from custom_dispatch.ir.emitter import quote
+from custom_dispatch.ir.graph_interface import TRANSIENTS
+from custom_dispatch.link.operations import is_declaration, name_of, set_type
+
+HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
+"""What lets IREE write the form that this works on, in which commands name their buffers."""
+_EXECUTE = "hal.device.queue.execute"
+_QUEUED = ("hal.device.queue.", "hal.fence.")
+"""How operations begin that are done in each call: they wait for work and signal it."""
+_PURE = ("arith.", "util.global.load", "hal.device.allocator")
+_WAIT, _NEEDS_HOST = "hal.fence.await", ("hal.device.queue.alloca", "hal.buffer.load")
+"""Operations that wait on the host, and that need it or memory in each call."""
+_COMMANDS = ("dispatch", "copy_buffer", "fill_buffer", "update_buffer")
+_MOST_AT_ONCE = 32
+"""IREE_HAL_CUDA_MAX_CONCURRENT_GRAPH_NODE_COUNT (iree/hal/drivers/cuda/graph_command_buffer.c)."""
+_REFLECTION = "iree.reflection"
+_SIZE = "iree.abi.transients.size.constant"
+
+
+def record_once(content: bytes) -> bytes:
+    """Move the recording of every graph of a module, in IREE's HAL form, to when it is loaded.
+
+    Returns
+    -------
+    bytes
+        The module as text.
+    """
+    with ir.Context() as context, ir.Location.unknown():
+        module = ir.Module.parse(content, context)
+        every = [op.operation for op in module.body.operations if op.operation.name == "util.func"]
+        functions = [op for op in every if name_of(op).endswith(GRAPH)]
+        for function in every:
+            if not is_declaration(function):
+                _limit_width(function)
+        most = 1
+        for function in functions:
+            most = max(most, _transients(function))
+            _record(module, function)
+        _allocate_transients(module, most)
+        module.operation.verify()
+        return str(module).encode()
+
+
+def _limit_width(function: Any) -> None:
+    """Put a barrier after as many commands without one as a CUDA graph of IREE's may hold."""
+    commands = 0
+    for op in [op.operation for block in function.regions[0].blocks for op in block.operations]:
+        kind = op.name.removeprefix("hal.command_buffer.")
+        if kind in ("create", "execution_barrier"):
+            commands = 0
+        elif kind in _COMMANDS:
+            if commands == _MOST_AT_ONCE:
+                _barrier_of(op.operands[0]).clone(ip=ir.InsertionPoint(op))
+                commands = 0
+            commands += 1
+
+
+def _barrier_of(commands: Any) -> Any:
+    """A barrier of a command buffer: IREE writes one at the end of each."""
+    users = (use.owner.operation for use in commands.uses)
+    return next(op for op in users if op.name == "hal.command_buffer.execution_barrier")
+
+
+def _transients(function: Any) -> int:
+    """How many bytes it needs between its commands."""
+    entries = ir.DictAttr(function.attributes[_REFLECTION])
+    for item in entries:
+        if item.name == _SIZE:
+            return int(ir.IntegerAttr(item.attr).value)
+    return 0
+
+
+def _record(module: ir.Module, function: Any) -> None:
+    """Make of a function what records, when the module is loaded, and of its queue operations one
+    that hands over what was recorded.
+    """
+    name = name_of(function)
+    blocks = list(function.regions[0].blocks)
+    _drop_waits(op.operation for block in blocks for op in block.operations)
+    every = [op.operation for block in blocks for op in block.operations]
+    queued = [op for op in every if op.name.startswith(_QUEUED)]
+    for op in every:
+        if op.name in _NEEDS_HOST or (op in queued and _may_be_passed(op.block, blocks)):
+            raise _refused(function, op)
+    executed = [op for op in queued if op.name == _EXECUTE]
+    symbols = [f"custom_dispatch.{name}.commands{number}" for number in range(len(executed))]
+    recorder = f"custom_dispatch.{name}.record"
+    globals_ = [f"util.global private @{quote(each)} : !hal.command_buffer" for each in symbols]
+    made = ir.Module.parse(
+        "\n".join(globals_)
+        + f"\nutil.func private @{quote(recorder)}()"
+        + f"\nutil.initializer {{ util.call @{quote(recorder)}() : () -> ()\n  util.return }}"
+        + f"\nutil.func public @{quote(name)}(%wait: !hal.fence, %signal: !hal.fence) "
+        "attributes {inlining_policy = #util.inline.never} { util.return }",
+        module.context,
+    )
+    added = [op.operation for op in made.body.operations]
+    launches = added.pop()
+    launches.attributes["iree.abi.stub"] = ir.UnitAttr.get()
+    launches.attributes[_REFLECTION] = function.attributes[_REFLECTION]
+    del function.attributes[_REFLECTION]
+    body = launches.regions[0].blocks[0]
+    end = body.operations[0].operation
+    known = dict(zip(blocks[0].arguments, body.arguments, strict=True))
+    for op in queued:
+        for operand in op.operands:
+            _carry(operand, known, executed, symbols, end)
+        copy = op.clone(ip=ir.InsertionPoint(end)).operation
+        for number, operand in enumerate(op.operands):
+            copy.operands[number] = known[operand]
+        known |= dict(zip(op.results, copy.results, strict=True))
+    for symbol, op in zip(symbols, executed, strict=True):
+        ir.Operation.create(
+            "util.global.store",
+            operands=[_commands_of(op)],
+            attributes={"global": ir.FlatSymbolRefAttr.get(symbol)},
+            ip=ir.InsertionPoint(op),
+        )
+    for op in reversed(queued):
+        op.erase()
+    for number in reversed(range(len(blocks[0].arguments))):
+        blocks[0].erase_argument(number)
+    set_type(function, [], [])
+    function.attributes["sym_name"] = ir.StringAttr.get(recorder)
+    function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    for op in (*added, launches):
+        if op.name != "util.func" or op == launches:
+            module.body.append(op)
+
+
+def _drop_waits(operations: Iterable[Any]) -> None:
+    """Drop what waits on the host for work that later work waits for on the device as well."""
+    for wait in [op for op in operations if op.name == _WAIT]:
+        for use in list(wait.results[0].uses):
+            use.owner.operation.erase()
+        wait.erase()
+
+
+def _carry(
+    value: Any, known: dict[Any, Any], executed: list[Any], symbols: list[str], end: Any
+) -> None:
+    """Make a value that is known when a module is loaded known to the function that launches."""
+    if value in known:
+        return
+    op = value.owner.operation
+    where = ir.InsertionPoint(end)
+    for symbol, execute in zip(symbols, executed, strict=True):
+        if _commands_of(execute) == value:
+            known[value] = ir.Operation.create(
+                "util.global.load",
+                results=[value.type],
+                attributes={
+                    "global": ir.FlatSymbolRefAttr.get(symbol),
+                    "is_immutable": ir.UnitAttr.get(),
+                },
+                ip=where,
+            ).result
+            return
+    if not op.name.startswith(_PURE):
+        raise _refused(end.parent.operation, op)
+    for operand in op.operands:
+        _carry(operand, known, executed, symbols, end)
+    copy = op.clone(ip=where).operation
+    for number, operand in enumerate(op.operands):
+        copy.operands[number] = known[operand]
+    known |= dict(zip(op.results, copy.results, strict=True))
+
+
+def _commands_of(execute: Any) -> Any:
+    return execute.operands[len(execute.operands) - 1]
+
+
+def _may_be_passed(block: Any, blocks: list[Any]) -> bool:
+    """Whether a function may return without having been in a block."""
+    waiting, seen = [blocks[0]], [block]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.append(one)
+        last = one.operations[len(one.operations) - 1].operation
+        if last.name == "util.return":
+            return True
+        waiting += last.successors
+    return False
+
+
+def _allocate_transients(module: ir.Module, size: int) -> None:
+    """Let the buffer that functions share have the size that the largest needs."""
+    for op in module.body.operations:
+        if op.operation.name != "util.initializer":
+            continue
+        for block in op.operation.regions[0].blocks:
+            for store in block.operations:
+                if (
+                    store.operation.name == "util.global.store"
+                    and str(ir.FlatSymbolRefAttr(store.operation.attributes["global"]).value)
+                    == TRANSIENTS
+                ):
+                    allocation = store.operation.operands[0].owner
+                    index = ir.IndexType.get()
+                    with ir.InsertionPoint(allocation):
+                        made = ir.Operation.create(
+                            "arith.constant",
+                            results=[index],
+                            attributes={"value": ir.IntegerAttr.get(index, size)},
+                        )
+                    allocation.operation.operands[len(allocation.operation.operands) - 1] = (
+                        made.result
+                    )
+
+
+def _refused(function: Any, op: Any) -> GraphError:
+    name = name_of(function).removesuffix(GRAPH)
+    return GraphError(
+        f"`{name}` cannot be a graph: `{op.name}` depends on values of the call.",
+        expected="a function whose commands are all known when the module is loaded",
+        next_step='leave graph out, or write graph="where possible".',
+    )

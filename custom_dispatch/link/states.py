@@ -1,0 +1,152 @@
+"""State of a model as arguments and results of its functions, with a buffer for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iree.compiler import ir
+
+from custom_dispatch.errors import GraphError
+from custom_dispatch.link.operations import (
+    functions_of,
+    is_declaration,
+    name_of,
+    set_type,
+    type_of,
+)
+
+_LOAD, _STORE = "util.global.load", "util.global.store"
+
+
+def states_of(module: ir.Module) -> dict[str, ir.Type]:
+    """The mutable globals of a module that hold tensors, by symbol."""
+    return {
+        name_of(op.operation): ir.TypeAttr(op.operation.attributes["type"]).value
+        for op in module.body.operations
+        if op.operation.name == "util.global"
+        and "is_mutable" in op.operation.attributes
+        and isinstance(ir.TypeAttr(op.operation.attributes["type"]).value, ir.RankedTensorType)
+    }
+
+
+def pass_states(
+    function: ir.Operation, states: dict[str, ir.Type]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Let a function take the states that it uses after its arguments, and return new values before
+    its results.
+
+    Returns
+    -------
+    tuple
+        The states that it uses, those that it changes first; and these alone.
+    """
+    block = function.regions[0].blocks[0]
+    used = [
+        op.operation
+        for op in block.operations
+        if op.operation.name in (_LOAD, _STORE) and _global(op.operation) in states
+    ]
+    changed = tuple(dict.fromkeys(_global(op) for op in used if op.name == _STORE))
+    names = tuple(dict.fromkeys([*changed, *map(_global, used)]))
+    # A bool is loaded as a byte, which it is in memory.
+    loaded = {_global(op): op.results[0].type for op in reversed(used) if op.name == _LOAD}
+    kinds = [loaded.get(name, states[name]) for name in names]
+    values = {
+        name: block.add_argument(kind, function.location)
+        for name, kind in zip(names, kinds, strict=True)
+    }
+    for op in used:
+        name = _global(op)
+        if op.name == _LOAD:
+            op.results[0].replace_all_uses_with(values[name])
+        else:
+            values[name] = op.operands[0]
+        op.erase()
+    end = block.operations[len(block.operations) - 1].operation
+    results = [*(values[name] for name in changed), *end.operands]
+    with ir.InsertionPoint(end):
+        ir.Operation.create(end.name, operands=results, loc=end.location)
+    end.erase()
+    kind = type_of(function)
+    set_type(function, [*kind.inputs, *kinds], [value.type for value in results])
+    return names, changed
+
+
+def outline_first_values(
+    module: ir.Module, states: dict[str, ir.Type]
+) -> list[tuple[str, ir.Operation, tuple[str, ...]]]:
+    """Move what gives states their first values into functions, as `pass_states` makes them.
+
+    Returns
+    -------
+    list
+        Of each function its symbol, itself, and the states.
+    """
+    bodies = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "util.initializer"
+        and any(
+            inner.operation.name == _STORE and _global(inner.operation) in states
+            for inner in op.operation.regions[0].blocks[0].operations
+        )
+    ]
+    constants = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "util.global"
+        and name_of(op.operation) in states
+        and "initial_value" in op.operation.attributes
+    ]
+    found = []
+    for number, source in enumerate([*constants, *bodies]):
+        symbol = f"custom_dispatch_first_values_{number}"
+        made = ir.Module.parse(f"func.func private @{symbol}() {{ return }}", module.context)
+        function = made.body.operations[0].operation
+        module.body.append(made.body.operations[0])
+        end = function.regions[0].blocks[0].operations[0].operation
+        if source.name == "util.global":
+            value = source.attributes["initial_value"]
+            with ir.InsertionPoint(end):
+                constant = ir.Operation.create(
+                    "arith.constant", results=[states[name_of(source)]], attributes={"value": value}
+                )
+                ir.Operation.create(
+                    _STORE,
+                    operands=[constant.result],
+                    attributes={"global": ir.FlatSymbolRefAttr.get(name_of(source))},
+                )
+        else:
+            for op in list(source.regions[0].blocks[0].operations)[:-1]:
+                op.operation.move_before(end)
+            source.erase()
+        found.append((symbol, function, pass_states(function, states)[0]))
+    return found
+
+
+def check_states(module: ir.Module, states: dict[str, ir.Type]) -> None:
+    """Require that no state is used other than by the functions that are called from outside."""
+    for function in functions_of(module):
+        if is_declaration(function):
+            continue
+        for op in _nested(function):
+            if op.name in (_LOAD, _STORE) and _global(op) in states:
+                raise GraphError(
+                    f"State `{_global(op)}` is used in a branch, a loop or a function that another "
+                    f"calls, in `{name_of(function)}`.",
+                    expected="state that a function reads and writes at its outermost level",
+                    next_step='move it there, or write graph="where possible".',
+                )
+
+
+def _nested(op: Any) -> list[ir.Operation]:
+    found = []
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                found += [inner.operation, *_nested(inner.operation)]
+    return found
+
+
+def _global(op: Any) -> str:
+    return str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)

@@ -1,0 +1,115 @@
+"""A function that is a graph: its commands were recorded when the module was loaded."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from iree import runtime as rt
+
+from custom_dispatch.errors import CallError
+from custom_dispatch.runtime.device_array import DeviceArray
+from custom_dispatch.runtime.flight import Flight, Submission, keep_until_done
+from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.incoming import Needs, check_array, place, read_array
+from custom_dispatch.runtime.outgoing import start_copy
+
+
+class GraphFunction(Function):
+    """A function whose arguments and results have buffers that stay.
+
+    `replay` runs it on what `inputs` hold, and leaves the results in `outputs`. A plain call copies
+    its arguments there, and returns copies of the results.
+
+    >>> program.step.inputs[0]                              # doctest: +SKIP
+    DeviceArray(1x1024xf32 on cuda)
+    >>> logits, = program.step.replay(token)                # doctest: +SKIP
+    """
+
+    @functools.cached_property
+    def _buffers(self) -> tuple[DeviceArray, ...]:
+        kinds = (*self.type.inputs, *self.type.outputs)
+        views = rt.VmVariantList(len(kinds))
+        with self.access:
+            self._context.invoke(self._points.buffers, rt.VmVariantList(0), views)
+            return tuple(
+                DeviceArray(
+                    self.open_device, views.get_as_object(index, rt.HalBufferView), kind.dtype
+                )
+                for index, kind in enumerate(kinds)
+            )
+
+    @property
+    def inputs(self) -> tuple[DeviceArray, ...]:
+        """The arrays that the graph reads, which stay. What offers DLPack may write into them."""
+        return self._buffers[: len(self.type.inputs)]
+
+    @property
+    def outputs(self) -> tuple[DeviceArray, ...]:
+        """The arrays that the graph writes, which stay: the next call writes over them."""
+        return self._buffers[len(self.type.inputs) :]
+
+    def replay(self, *arguments: Any, wait: bool = True) -> Any:
+        """Run the graph on what its inputs hold.
+
+        Parameters
+        ----------
+        *arguments
+            Arrays to copy into the inputs first, as many as are new; None leaves one as it is.
+        wait
+            Whether to wait until it is done.
+
+        Returns
+        -------
+        tuple or Submission
+            `outputs`; or what to wait for.
+
+        Raises
+        ------
+        CallError
+            There are more arguments than inputs, or one has another dtype or shape, or is on
+            another device.
+        DeviceError, KernelError
+            As for a call.
+        """
+        if len(arguments) > len(self.inputs):
+            raise CallError(
+                f"`{self.name}` is given {len(arguments)} arrays.",
+                expected=f"at most {len(self.inputs)}: {self.type}",
+                next_step="pass them in the order of its inputs.",
+            )
+        with self.access:
+            needs = Needs()
+            for index, value in enumerate(arguments):
+                if value is not None and value is not self.inputs[index]:
+                    self._write(index, value, needs)
+            _, flight = self._start(self._points.graph, rt.VmVariantList(2), needs)
+            if not wait:
+                keep_until_done(flight)
+                return Submission(flight, lambda: self.outputs, self.outputs)
+            flight.wait()
+            if self._order.last is flight:
+                self._order.last = None
+            return self.outputs
+
+    def _write(self, index: int, value: Any, needs: Needs) -> None:
+        """Begin to copy an array into an input, when the calls before are done."""
+        what, kind = f"argument {index} of `{self.name}`", self.type.inputs[index]
+        array = read_array(value, what)
+        check_array(array, kind, what)
+        before = Needs()
+        before.of(array)
+        source = place(self.open_device, array, kind.dtype, what)
+        self._wait_for_others(before)
+        for flight in (*before.flights, *self._before()):
+            flight.wait()
+        target = self.inputs[index].view
+        copied = start_copy(self.open_device, source, target, kind.dtype, self.translated)
+        if copied is not None:
+            needs.flights.append(copied)
+
+    def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
+        outputs, flight = super()._start(function, inputs, needs)
+        for array in self._buffers:
+            array.written_by(flight)
+        return outputs, flight

@@ -1,0 +1,225 @@
+"""Functions that are graphs: recorded when a module is loaded, over buffers that stay."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import custom_dispatch as cd
+from cuda_kernels.simple_mul import simple_mul
+from custom_dispatch.errors import CallError, DeclarationError, GraphError
+
+COUNT = 64
+T = f"tensor<{COUNT}xf32>"
+KERNEL = f"func.func private @simple_mul({T}, {T}) -> {T}\n"
+# The state is multiplied by what comes in, and by a number of the model.
+MODEL = f"""
+util.global private mutable @kept = dense<2.0> : {T}
+{KERNEL}
+func.func @step(%x: {T}, %y: {T}) -> ({T}, {T}) {{
+  %0 = call @simple_mul(%x, %y) : ({T}, {T}) -> {T}
+  %1 = arith.addf %0, %y : {T}
+  %old = util.global.load @kept : {T}
+  %new = call @simple_mul(%old, %1) : ({T}, {T}) -> {T}
+  util.global.store %new, @kept : {T}
+  return %1, %new : {T}, {T}
+}}
+func.func @kept_now() -> {T} {{
+  %old = util.global.load @kept : {T}
+  return %old : {T}
+}}
+"""
+
+
+def drawn(seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(0.5, 1.5, COUNT).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def module() -> cd.CompiledModule:
+    return cd.compile(MODEL, simple_mul, ["cuda:sm_80", "cuda:sm_90", "cpu"], graph=True)
+
+
+def test_a_plain_call_copies_in_and_out_and_state_stays(module: cd.CompiledModule) -> None:
+    program = cd.load(module, "cpu")
+    kept, results = np.full(COUNT, 2, np.float32), []
+    for seed in range(3):
+        x, y = drawn(seed), drawn(seed + 10)
+        results.append((program.step(x, y), x * y + y))
+        kept = kept * (x * y + y)
+        np.testing.assert_allclose(results[-1][0][1], kept, rtol=1e-6)
+        np.testing.assert_allclose(program.kept_now(), kept, rtol=1e-6)
+    for (found, _), wanted in results:  # none was written over
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_a_replay_reads_the_inputs_and_writes_the_outputs(module: cd.CompiledModule) -> None:
+    step = cd.load(module, "cpu").step
+    x, y, z = drawn(1), drawn(2), drawn(3)
+    found = step.replay(x, y)
+    assert all(a is b for a, b in zip(found, step.outputs, strict=True))
+    np.testing.assert_allclose(found[0], x * y + y, rtol=1e-6)
+    step.replay(None, z)  # the first input stays what it is
+    np.testing.assert_allclose(step.outputs[0], x * z + z, rtol=1e-6)
+    np.testing.assert_allclose(step.inputs[0], x)
+    step.replay(*step.inputs)
+    assert step.replay(y, wait=False).result()[0] is step.outputs[0]
+    np.testing.assert_allclose(step.outputs[0], y * z + z, rtol=1e-6)
+
+
+def test_other_libraries_write_into_the_inputs(module: cd.CompiledModule) -> None:
+    torch = pytest.importorskip("torch")
+    step = cd.load(module, "cpu").step
+    step.replay(drawn(1), drawn(2))
+    given = torch.rand(COUNT)
+    torch.from_dlpack(step.inputs[0]).copy_(given)
+    (found, _) = step.replay()
+    np.testing.assert_allclose(found, given.numpy() * drawn(2) + drawn(2), rtol=1e-6)
+
+
+def test_calls_in_flight_take_effect_in_order(module: cd.CompiledModule) -> None:
+    program = cd.load(module, "cpu")
+    x, y = drawn(1), drawn(2)
+    flights = [program.step.submit(x, y), program.step.replay(wait=False)]
+    flights += [program.step.submit(y, y), program.step.replay(x, wait=False)]
+    for flight in flights:
+        flight.result()
+    wanted = 2 * (x * y + y) ** 2 * (y * y + y) * (x * y + y)
+    np.testing.assert_allclose(program.kept_now(), wanted, rtol=1e-5)
+
+
+def test_stock_tools_run_it(module: cd.CompiledModule, tmp_path: Path) -> None:
+    path = module.save(tmp_path / "m.vmfb")
+    tool = Path(sys.executable).parent / "iree-run-module"
+    given = [f"--input={COUNT}xf32=3", f"--input={COUNT}xf32=2"]
+    command = [tool, "--device=local-sync", f"--module={path}", "--function=step", *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"{COUNT}xf32=8 8" in done.stdout
+    assert f"{COUNT}xf32=16 16" in done.stdout
+
+
+def test_what_is_no_graph_is_not_replayed() -> None:
+    program = cd.load(cd.compile(MODEL, simple_mul, ["cpu"]), "cpu")
+    with pytest.raises(CallError, match="`step` is no graph") as caught:
+        program.step.replay()
+    assert "compile it with graph=True" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros(3, np.float32),), r"argument 0 of `step` has size 3 in dimension 0"),
+        ((np.zeros(COUNT),), r"argument 0 of `step` has dtype float64"),
+        ((None, None, None), r"`step` is given 3 arrays.\n  expected: at most 2"),
+        (("x",), r"argument 0 of `step` is str"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(
+    module: cd.CompiledModule, arguments: tuple[Any, ...], message: str
+) -> None:
+    step = cd.load(module, "cpu").step
+    with pytest.raises(CallError, match=f"(?i){message}"):
+        step.replay(*arguments)
+
+
+BRANCH = f"""
+{KERNEL}
+func.func @main(%x: {T}, %on: tensor<i1>) -> {T} {{
+  %0 = tensor.extract %on[] : tensor<i1>
+  %1 = scf.if %0 -> {T} {{
+    %2 = func.call @simple_mul(%x, %x) : ({T}, {T}) -> {T}
+    scf.yield %2 : {T}
+  }} else {{
+    scf.yield %x : {T}
+  }}
+  return %1 : {T}
+}}
+"""
+OPEN = """
+func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = call @simple_mul(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+"""
+NUMBER = f"""
+{KERNEL}
+func.func @main(%x: {T}, %n: f32) -> {T} {{
+  %0 = call @simple_mul(%x, %x) : ({T}, {T}) -> {T}
+  %e = tensor.empty() : {T}
+  %1 = linalg.fill ins(%n : f32) outs(%e : {T}) -> {T}
+  %2 = arith.addf %0, %1 : {T}
+  return %2 : {T}
+}}
+"""
+SAME = f"""
+{KERNEL}
+func.func @main(%x: {T}) -> ({T}, {T}, {T}, {T}) {{
+  %0 = call @simple_mul(%x, %x) : ({T}, {T}) -> {T}
+  %1 = arith.constant dense<3.0> : {T}
+  return %0, %x, %0, %1 : {T}, {T}, {T}, {T}
+}}
+"""
+
+
+def test_many_results_that_do_not_wait_for_each_other() -> None:
+    """More commands than a CUDA graph of IREE's holds between two barriers."""
+    count = 40
+    lines = [f"  %{i} = call @simple_mul(%x, %y{i}) : ({T}, {T}) -> {T}" for i in range(count)]
+    arguments = ", ".join(f"%y{i}: {T}" for i in range(count))
+    results, types = ", ".join(f"%{i}" for i in range(count)), ", ".join([T] * count)
+    model = (
+        f"{KERNEL}func.func @main(%x: {T}, {arguments}) -> ({types}) {{\n"
+        + "\n".join(lines)
+        + f"\n  return {results} : {types}\n}}"
+    )
+    main = cd.load(cd.compile(model, simple_mul, ["cpu"], graph=True), "cpu").main
+    given = [drawn(seed) for seed in range(count + 1)]
+    for found in (main(*given), main.replay(*given)):
+        for each, other in zip(found, given[1:], strict=True):
+            np.testing.assert_allclose(each, given[0] * other)
+
+
+def test_results_may_be_alike_or_arguments_or_numbers_of_the_model() -> None:
+    main = cd.load(cd.compile(SAME, simple_mul, ["cpu"], graph=True), "cpu").main
+    x = drawn()
+    for found in (main(x), main.replay(x)):
+        for each, wanted in zip(found, (x * x, x, x * x, np.full(COUNT, 3)), strict=True):
+            np.testing.assert_allclose(each, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (OPEN, r"`main` cannot be a graph: argument 0 has an open size: tensor<\?xf32>"),
+        (NUMBER, r"`main` cannot be a graph: argument 1 is a number: f32"),
+        (BRANCH, r"`main` cannot be a graph: `tensor.extract` lets the host wait for values"),
+    ],
+)
+def test_what_cannot_be_a_graph_is_refused(model: str, message: str) -> None:
+    with pytest.raises(GraphError, match=message) as caught:
+        cd.compile(model, simple_mul, ["cpu"], graph=True)
+    assert 'graph="where possible"' in str(caught.value)
+    compiled = cd.compile(model, simple_mul, ["cpu"], graph="where possible")
+    assert re.search(message, compiled.no_graph)
+    plain = cd.compile(model, simple_mul, ["cpu"])
+    assert compiled.bytes == plain.bytes
+    assert not plain.no_graph
+
+
+@pytest.mark.parametrize(
+    ("model", "graph", "message"),
+    [
+        (None, True, "graph is given without a model"),
+        (SAME, "yes", "graph is given as 'yes'.\n  expected: True, False or \"where possible\""),
+    ],
+)
+def test_other_words_for_graph_are_refused(model: Any, graph: Any, message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        cd.compile(model, simple_mul, ["cpu"], graph=graph)
