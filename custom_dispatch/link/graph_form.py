@@ -22,10 +22,10 @@ from custom_dispatch.link.operations import is_declaration, name_of, set_type
 
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
 """What lets IREE write the form that this works on, in which commands name their buffers."""
-_EXECUTE = "hal.device.queue.execute"
+_CREATE, _EXECUTE = "hal.command_buffer.create", "hal.device.queue.execute"
 _QUEUED = ("hal.device.queue.", "hal.fence.")
 """How operations begin that are done in each call: they wait for work and signal it."""
-_PURE = ("arith.", "util.global.load", "hal.device.allocator")
+_PURE = ("arith.", "util.global.load", "hal.device.allocator", "hal.buffer.subspan")
 _WAIT, _NEEDS_HOST = "hal.fence.await", ("hal.device.queue.alloca", "hal.buffer.load")
 """Operations that wait on the host, and that need it or memory in each call."""
 _COMMANDS = ("dispatch", "copy_buffer", "fill_buffer", "update_buffer")
@@ -100,6 +100,8 @@ def _record(module: ir.Module, function: Any) -> None:
     for op in every:
         if op.name in _NEEDS_HOST or (op in queued and _may_be_passed(op.block, blocks)):
             raise _refused(function, op)
+        if op.name == _CREATE:  # IREE has them run once
+            op.attributes["modes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
     executed = [op for op in queued if op.name == _EXECUTE]
     symbols = [f"custom_dispatch.{name}.commands{number}" for number in range(len(executed))]
     recorder = f"custom_dispatch.{name}.record"
