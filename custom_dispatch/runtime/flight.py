@@ -162,9 +162,11 @@ class Flight:
 class Order:
     """In which order the calls of a program take effect: each waits for the one before."""
 
-    __slots__ = ("_thread", "last")
+    __slots__ = ("_thread", "last", "lock")
 
     def __init__(self) -> None:
+        self.lock = threading.RLock()
+        """Of calls that must not begin at once, since they share buffers."""
         self.last: Any = None
         """The call that was submitted last, until it is found to be done."""
         self._thread: ThreadPoolExecutor | None = None

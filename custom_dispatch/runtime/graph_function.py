@@ -80,10 +80,11 @@ class GraphFunction(Function):
             )
         with self.access:
             needs = Needs()
-            for index, value in enumerate(arguments):
-                if value is not None and value is not self.inputs[index]:
-                    self._write(index, value, needs)
-            _, flight = self._start(self._points.graph, rt.VmVariantList(2), needs)
+            with self._order.lock:
+                for index, value in enumerate(arguments):
+                    if value is not None and value is not self.inputs[index]:
+                        self._write(index, value, needs)
+                _, flight = self._start(self._points.graph, rt.VmVariantList(2), needs)
             if not wait:
                 keep_until_done(flight)
                 return Submission(flight, lambda: self.outputs, self.outputs)
@@ -108,8 +109,15 @@ class GraphFunction(Function):
         if copied is not None:
             needs.flights.append(copied)
 
+    def run(self, inputs: Any, needs: Needs, *, on_device: bool) -> Any:
+        """As `Function.run`, after the call that another thread may have begun."""
+        outputs, flight = self._start(self._points.asynchronous, inputs, needs)
+        flight.wait()
+        return self._results(outputs, None, on_device)
+
     def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
-        outputs, flight = super()._start(function, inputs, needs)
-        for array in self._buffers:
-            array.written_by(flight)
+        with self._order.lock:
+            outputs, flight = super()._start(function, inputs, needs)
+            for array in self._buffers:
+                array.written_by(flight)
         return outputs, flight

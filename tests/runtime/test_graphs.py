@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,24 @@ def test_calls_in_flight_take_effect_in_order(module: cd.CompiledModule) -> None
         flight.result()
     wanted = 2 * (x * y + y) ** 2 * (y * y + y) * (x * y + y)
     np.testing.assert_allclose(program.kept_now(), wanted, rtol=1e-5)
+
+
+def test_plain_calls_of_several_threads_do_not_mix(module: cd.CompiledModule) -> None:
+    program = cd.load(module, "cpu")
+    wrong = []
+
+    def call(seed: int) -> None:
+        x, y = drawn(seed), drawn(seed + 50)
+        for _ in range(60):
+            if not np.allclose(program.step(x, y)[0], x * y + y, rtol=1e-6):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_stock_tools_run_it(module: cd.CompiledModule, tmp_path: Path) -> None:
