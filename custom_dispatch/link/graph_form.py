@@ -18,6 +18,7 @@ from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS
+from custom_dispatch.link.model import diagnostic
 from custom_dispatch.link.operations import is_declaration, name_of, set_type
 
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
@@ -55,7 +56,14 @@ def record_once(content: bytes) -> bytes:
             most = max(most, _transients(function))
             _record(module, function)
         _allocate_transients(module, most)
-        module.operation.verify()
+        try:
+            module.operation.verify()
+        except ir.MLIRError as error:
+            raise GraphError(
+                "The model's commands cannot be recorded once.",
+                next_step="leave graph out, and report this with the model; the verifier says:",
+                log=diagnostic(error),
+            ) from None
         return str(module).encode()
 
 
@@ -81,10 +89,11 @@ def _barrier_of(commands: Any) -> Any:
 
 def _transients(function: Any) -> int:
     """How many bytes it needs between its commands."""
-    entries = ir.DictAttr(function.attributes[_REFLECTION])
-    for item in entries:
-        if item.name == _SIZE:
-            return int(ir.IntegerAttr(item.attr).value)
+    entries = {item.name: item.attr for item in ir.DictAttr(function.attributes[_REFLECTION])}
+    if _SIZE in entries:
+        return int(ir.IntegerAttr(entries[_SIZE]).value)
+    if any(_SIZE.startswith(name) for name in entries):  # a function tells it, of the call
+        raise _refused(function, function)
     return 0
 
 
