@@ -263,10 +263,11 @@ def test_the_architecture_is_short_and_the_decisions_have_the_reasons() -> None:
 def test_the_page_on_calls_runs(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs/calling.md").read_text()
     code = re.findall(r"<!-- run -->\n```python\n(.*?)```", text, re.DOTALL)
-    assert len(code) == 4
+    assert len(code) == 5
     exec(compile("\n".join(code), "docs/calling.md", "exec"), {"__name__": "calling"})  # noqa: S102
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == ["[ 0.  3.  6.  9. 12. 15. 18. 21.]"] * 2
     assert printed[2] == "DeviceArray(8xf32 on cpu) [ 0.  9. 18.]"
     assert printed[3] == "252.0"
-    assert printed[-1] == printed[0]
+    assert printed[-2] == printed[0]
+    assert printed[-1] == "[ 1.  8. 27. 64.]"

@@ -1,4 +1,4 @@
-"""Convolutions of channels-last images: the declarations for `convolution*.cu` and `depthwise.cu`.
+"""Convolutions of channels-last images, for `convolution_last*.cu` and `depthwise_last.cu`.
 
 Which tiles a call gets was measured on an H200 (`benchmarks/results/convolution_last_h200.json`).
 """
@@ -23,13 +23,13 @@ from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 DEPTHWISE, ACROSS = 128, 7
-"""Threads of a block of `depthwise.cu`, and outputs of each."""
+"""Threads of a block of `depthwise_last.cu`, and outputs of each."""
 CPU_WARPS, CPU_FILTERS, CPU_LANES, CPU_STEP = 8, 8, 32, 64
 
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile of a block of `convolution.cu`, positions x filters, and its warps."""
+    """The tile of a block of `convolution_last.cu`, positions x filters, and its warps."""
 
     m: int
     n: int
@@ -219,7 +219,7 @@ def declare(dtype: str, tile: Tile, *, any_size: bool = False) -> cd.Kernel:
     function = f"cuda_kernels::convolution_last_cpu<{C_TYPES[dtype]}, {CPU_WARPS}, {CPU_STEP}>"
     return cd.Kernel(
         f"convolution_last_{dtype}_{tile.name}",
-        source="convolution.cu",
+        source="convolution_last.cu",
         entry=f"cuda_kernels::convolution_last<{C_TYPES[dtype]}, {offset}, {arguments}>",
         operands=_operands(sizes, dtype, is_depthwise=False),
         block=tile.threads,
@@ -232,7 +232,7 @@ def declare(dtype: str, tile: Tile, *, any_size: bool = False) -> cd.Kernel:
         ],
         implementations={
             "cpu": cd.Implementation(
-                source="convolution_cpu.cu",
+                source="convolution_last_cpu.cu",
                 entry=function,
                 block=CPU_LANES * CPU_WARPS,
                 grid=of_cpu * sizes.groups,
@@ -274,7 +274,7 @@ def declare_depthwise(dtype: str) -> cd.Kernel:
     units = sizes.images * high * cd.ceildiv(wide, ACROSS) * cd.ceildiv(sizes.filters, 2)
     return cd.Kernel(
         f"depthwise_last_{dtype}",
-        source="depthwise.cu",
+        source="depthwise_last.cu",
         entry=f"cuda_kernels::depthwise_last<{C_TYPES[dtype]}, {DEPTHWISE}>",
         operands=_operands(sizes, dtype, is_depthwise=True),
         block=DEPTHWISE,

@@ -1,4 +1,4 @@
-"""Group normalisation of channels-last images, and an activation: declarations for `group_norm.cu`.
+"""Group norms of channels-last images, and an activation: for `group_norm_last.cu`.
 
 The number of groups is the last size of `grouping`, as in `cuda_kernels.norms.group_norm`.
 """
@@ -34,7 +34,7 @@ def declare(dtype: str) -> cd.Kernel:
     shape = [images, height, width, channels]
     return cd.Kernel(
         f"group_norm_last_{dtype}",
-        source="group_norm.cu",
+        source="group_norm_last.cu",
         entry=f"cuda_kernels::group_norm_last<{C_TYPES[dtype]}, {THREADS}>",
         operands=[
             cd.In("x", dtype, shape),

@@ -11,8 +11,14 @@ from torch import Tensor
 
 import custom_dispatch as cd
 from cuda_kernels import channels_last
-from cuda_kernels.patterns.rewriting import channels_last_operators as operators
 from cuda_kernels.patterns.rewriting.channels_last import write_channels_last
+from cuda_kernels.patterns.rewriting.channels_last_operators import (
+    CONVOLUTION,
+    DEPTHWISE,
+    GROUP_NORM,
+    POOLING,
+    TURNING,
+)
 from cuda_kernels.shared.lazily import TYPES
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ def _convolution(
     residual: Tensor | None = None,
 ) -> Tensor:
     given = (factor, summand, residual, slope, activation)
-    found: Tensor = operators.CONVOLUTION(x, weight, window, *given)
+    found: Tensor = CONVOLUTION(x, weight, window, *given)
     return found
 
 
@@ -44,19 +50,17 @@ def _depthwise(
     activation: int,
     residual: Tensor | None = None,
 ) -> Tensor:
-    found: Tensor = operators.DEPTHWISE(
-        x, weight, window, factor, summand, residual, slope, activation
-    )
+    found: Tensor = DEPTHWISE(x, weight, window, factor, summand, residual, slope, activation)
     return found
 
 
 def _pooling(x: Tensor, window: Tensor, kind: int) -> Tensor:
-    found: Tensor = operators.POOLING(x, window, kind)
+    found: Tensor = POOLING(x, window, kind)
     return found
 
 
 def _turning(x: Tensor, until: Tensor) -> Tensor:
-    found: Tensor = operators.TURNING(x, until)
+    found: Tensor = TURNING(x, until)
     return found
 
 
@@ -70,7 +74,7 @@ def _group_norm(
     bias: Tensor | None = None,
 ) -> Tensor:
     given = (grouping, epsilon, slope, activation)
-    found: Tensor = operators.GROUP_NORM(x, weight, bias, *given)
+    found: Tensor = GROUP_NORM(x, weight, bias, *given)
     return found
 
 

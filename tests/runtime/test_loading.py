@@ -194,7 +194,8 @@ def test_auto_takes_the_cpu_for_a_foreign_module_that_a_gpu_does_not_run(
     assert chosen(ModuleFile(foreign)) == ("cuda", "the module does not say what it holds")
     here = device.hal_device("cpu")
 
-    def open_device(kind: str) -> Any:
+    def open_device(kind: str, *, graphs: bool) -> Any:
+        assert not graphs
         if kind == "cuda":  # as IREE's answer to a module for the CPU is
             raise DeviceError("The module was compiled for other kinds of device than cuda.")
         return here
@@ -212,7 +213,8 @@ def test_auto_does_not_hide_that_a_module_for_this_gpu_fails_to_load(
 ) -> None:
     driver_answers(H200)
 
-    def open_device(kind: str) -> Any:
+    def open_device(kind: str, *, graphs: bool) -> Any:
+        assert not graphs
         raise DeviceError(f"IREE could not open the device {kind}.")
 
     monkeypatch.setattr(program, "hal_device", open_device)

@@ -1,4 +1,4 @@
-// y = act(convolution(x, weight) * factor + summand + residual) as in convolution.cu, for CPUs: the implementation for the
+// y = act(convolution(x, weight) * factor + summand + residual) as in convolution_last.cu, for CPUs: the implementation for the
 // target `cpu`, where tensor cores are emulated. A warp is one thread there, whose registers are vectors of 32 numbers.
 //
 // A block computes 8 * Warps filters at 32 positions, along k in steps of TileK: a step's weights and what it gathers of x
