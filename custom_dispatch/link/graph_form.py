@@ -19,7 +19,14 @@ from custom_dispatch.format.keys import GRAPH
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS
 from custom_dispatch.link.model import diagnostic
-from custom_dispatch.link.operations import is_declaration, name_of, set_type
+from custom_dispatch.link.operations import (
+    create,
+    global_of,
+    is_declaration,
+    name_of,
+    operations_of,
+    set_type,
+)
 
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
 """What lets IREE write the form that this works on, in which commands name their buffers."""
@@ -175,15 +182,13 @@ def _carry(
     where = ir.InsertionPoint(end)
     for symbol, execute in zip(symbols, executed, strict=True):
         if _commands_of(execute) == value:
-            known[value] = ir.Operation.create(
-                "util.global.load",
-                results=[value.type],
-                attributes={
-                    "global": ir.FlatSymbolRefAttr.get(symbol),
-                    "is_immutable": ir.UnitAttr.get(),
-                },
-                ip=where,
-            ).result
+            with where:
+                known[value] = create(
+                    "util.global.load",
+                    value.type,
+                    **{"global": ir.FlatSymbolRefAttr.get(symbol)},
+                    is_immutable=ir.UnitAttr.get(),
+                )
             return
     if not op.name.startswith(_PURE):
         raise _refused(end.parent.operation, op)
@@ -216,27 +221,14 @@ def _may_be_passed(block: Any, blocks: list[Any]) -> bool:
 
 def _allocate_transients(module: ir.Module, size: int) -> None:
     """Let the buffer that functions share have the size that the largest needs."""
-    for op in module.body.operations:
-        if op.operation.name != "util.initializer":
+    for store in operations_of(module, "util.global.store"):
+        if global_of(store) != TRANSIENTS:
             continue
-        for block in op.operation.regions[0].blocks:
-            for store in block.operations:
-                if (
-                    store.operation.name == "util.global.store"
-                    and str(ir.FlatSymbolRefAttr(store.operation.attributes["global"]).value)
-                    == TRANSIENTS
-                ):
-                    allocation = store.operation.operands[0].owner
-                    index = ir.IndexType.get()
-                    with ir.InsertionPoint(allocation):
-                        made = ir.Operation.create(
-                            "arith.constant",
-                            results=[index],
-                            attributes={"value": ir.IntegerAttr.get(index, size)},
-                        )
-                    allocation.operation.operands[len(allocation.operation.operands) - 1] = (
-                        made.result
-                    )
+        allocation = store.operands[0].owner.operation
+        with ir.InsertionPoint(allocation):
+            index = ir.IndexType.get()
+            bytes_ = create("arith.constant", index, value=ir.IntegerAttr.get(index, size))
+        allocation.operands[len(allocation.operands) - 1] = bytes_
 
 
 def _refused(function: Any, op: Any) -> GraphError:

@@ -137,6 +137,11 @@ def name_of(op: ir.Operation) -> str:
     return str(ir.StringAttr(op.attributes["sym_name"]).value)
 
 
+def global_of(op: ir.Operation) -> str:
+    """The symbol of the global that an operation loads or stores."""
+    return str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
+
+
 def is_declaration(op: ir.Operation) -> bool:
     """Whether a function has no body."""
     return not op.regions or not op.regions[0].blocks

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from iree.compiler import ir
 
 from custom_dispatch.errors import GraphError
 from custom_dispatch.link.operations import (
     functions_of,
+    global_of,
     is_declaration,
     name_of,
+    operations_of,
     set_type,
     type_of,
 )
@@ -44,19 +44,19 @@ def pass_states(
     used = [
         op.operation
         for op in block.operations
-        if op.operation.name in (_LOAD, _STORE) and _global(op.operation) in states
+        if op.operation.name in (_LOAD, _STORE) and global_of(op.operation) in states
     ]
-    changed = tuple(dict.fromkeys(_global(op) for op in used if op.name == _STORE))
-    names = tuple(dict.fromkeys([*changed, *map(_global, used)]))
+    changed = tuple(dict.fromkeys(global_of(op) for op in used if op.name == _STORE))
+    names = tuple(dict.fromkeys([*changed, *map(global_of, used)]))
     # A bool is loaded as a byte, which it is in memory.
-    loaded = {_global(op): op.results[0].type for op in reversed(used) if op.name == _LOAD}
+    loaded = {global_of(op): op.results[0].type for op in reversed(used) if op.name == _LOAD}
     kinds = [loaded.get(name, states[name]) for name in names]
     values = {
         name: block.add_argument(kind, function.location)
         for name, kind in zip(names, kinds, strict=True)
     }
     for op in used:
-        name = _global(op)
+        name = global_of(op)
         if op.name == _LOAD:
             op.results[0].replace_all_uses_with(values[name])
         else:
@@ -87,7 +87,7 @@ def outline_first_values(
         for op in module.body.operations
         if op.operation.name == "util.initializer"
         and any(
-            inner.operation.name == _STORE and _global(inner.operation) in states
+            inner.operation.name == _STORE and global_of(inner.operation) in states
             for inner in op.operation.regions[0].blocks[0].operations
         )
     ]
@@ -129,24 +129,11 @@ def check_states(module: ir.Module, states: dict[str, ir.Type]) -> None:
     for function in functions_of(module):
         if is_declaration(function):
             continue
-        for op in _nested(function):
-            if op.name in (_LOAD, _STORE) and _global(op) in states:
+        for op in operations_of(function, _LOAD, _STORE):
+            if global_of(op) in states:
                 raise GraphError(
-                    f"State `{_global(op)}` is used in a branch, a loop or a function that another "
-                    f"calls, in `{name_of(function)}`.",
+                    f"State `{global_of(op)}` is used in a branch, a loop or a function that "
+                    f"another calls, in `{name_of(function)}`.",
                     expected="state that a function reads and writes at its outermost level",
                     next_step='move it there, or write graph="where possible".',
                 )
-
-
-def _nested(op: Any) -> list[ir.Operation]:
-    found = []
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                found += [inner.operation, *_nested(inner.operation)]
-    return found
-
-
-def _global(op: Any) -> str:
-    return str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)

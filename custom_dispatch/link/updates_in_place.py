@@ -15,6 +15,7 @@ from custom_dispatch.link.operations import (
     callee_of,
     calls_of,
     functions_of,
+    global_of,
     is_declaration,
     is_function,
     is_public,
@@ -129,7 +130,7 @@ def _before(
     if op.name.startswith(_OF_TENSORS):
         return [item for item in op.operands if isinstance(item.type, ir.RankedTensorType)]
     if op.name == "util.global.load":
-        loaded = str(ir.FlatSymbolRefAttr(op.attributes["global"]).value)
+        loaded = global_of(op)
         # IREE copies an argument that a call before has stored in a state
         return () if loaded.startswith(STATE) else everything
     if op.name in ("func.call", "util.call") and callee_of(op) in kernels:

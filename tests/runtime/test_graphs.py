@@ -213,9 +213,25 @@ def test_results_may_be_alike_or_arguments_or_numbers_of_the_model() -> None:
             np.testing.assert_allclose(each, wanted, rtol=1e-6)
 
 
+STATE_BELOW = f"""
+util.global private mutable @kept = dense<2.0> : {T}
+{KERNEL}
+func.func private @inner(%x: {T}) -> {T} attributes {{noinline}} {{
+  %0 = util.global.load @kept : {T}
+  %1 = func.call @simple_mul(%x, %0) : ({T}, {T}) -> {T}
+  return %1 : {T}
+}}
+func.func @main(%x: {T}) -> {T} {{
+  %0 = call @inner(%x) : ({T}) -> {T}
+  return %0 : {T}
+}}
+"""
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
+        (STATE_BELOW, r"State `kept` is used in a branch, a loop or a function that another calls"),
         (OPEN, r"`main` cannot be a graph: argument 0 has an open size: tensor<\?xf32>"),
         (NUMBER, r"`main` cannot be a graph: argument 1 is a number: f32"),
         (BRANCH, r"`main` cannot be a graph: `tensor.extract` lets the host wait for values"),
@@ -242,3 +258,28 @@ def test_what_cannot_be_a_graph_is_refused(model: str, message: str) -> None:
 def test_other_words_for_graph_are_refused(model: Any, graph: Any, message: str) -> None:
     with pytest.raises(DeclarationError, match=message):
         cd.compile(model, simple_mul, ["cpu"], graph=graph)
+
+
+def test_functions_of_jax_become_graphs() -> None:
+    jax = pytest.importorskip("jax")
+    x, y = drawn(1).reshape(4, 16), drawn(2).reshape(16, 4)
+
+    def function(x: Any, y: Any) -> Any:
+        return jax.nn.softmax(jax.numpy.tanh(x @ y))
+
+    main = cd.load(cd.jax.compile(function, (x, y), ["cpu"], graph=True), "cpu").main
+    np.testing.assert_allclose(main.replay(x, y)[0], function(x, y), rtol=1e-5)
+
+
+def test_onnx_models_become_graphs() -> None:
+    onnx = pytest.importorskip("onnx")
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    values = [("x", [4, 16]), ("y", [16, 4]), ("z", [4, 4])]
+    x, y, z = (make.make_tensor_value_info(name, kind, shape) for name, shape in values)
+    nodes = [make.make_node("MatMul", ["x", "y"], ["p"]), make.make_node("Neg", ["p"], ["z"])]
+    model = make.make_model(
+        make.make_graph(nodes, "graph", [x, y], [z]), opset_imports=[make.make_opsetid("", 18)]
+    )
+    main = cd.load(cd.onnx.compile(model, ["cpu"], graph=True), "cpu").main
+    given = drawn(1).reshape(4, 16), drawn(2).reshape(16, 4)
+    np.testing.assert_allclose(main.replay(*given)[0], -(given[0] @ given[1]), rtol=1e-5)
