@@ -57,11 +57,6 @@ def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes
         What the file is to the reader, as a noun phrase: "The CUDA source", "The PTX".
     error
         The class to raise: `SourceError`, `PtxError`, ...
-
-    Raises
-    ------
-    CustomDispatchError
-        Of class `error`: the file is missing, is a directory, or may not be read.
     """
     check_ends(path, what, error)
     try:
@@ -94,11 +89,6 @@ def check_ends(path: Path, what: str, error: type[CustomDispatchError]) -> None:
     """Refuse to read what may have no end, or may never begin: a device, a named pipe, a socket.
 
     What a shell hands over, /dev/stdin or /dev/fd/63, is read.
-
-    Raises
-    ------
-    CustomDispatchError
-        Of class `error`: the path is a device, a named pipe or a socket.
     """
     handed = str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
     if exists(path) and not (is_file(path) or is_directory(path) or handed):
@@ -116,11 +106,6 @@ def write_atomically(path: Path, data: bytes) -> None:
     step (`os.replace`), so that a reader or a second writer sees the old bytes or the new ones.
     Missing parent directories are made. A link stays, and the file that it leads to is written.
     What is no file (/dev/null, /dev/stdout, a named pipe) is written to, and never replaced.
-
-    Raises
-    ------
-    OutputError
-        The directory cannot be made or written, `path` is a directory, or the disk is full.
     """
     check_output(path)
     make_directory(path.parent)

@@ -33,11 +33,6 @@ def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
     ----------
     words
         NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with commas.
-
-    Raises
-    ------
-    CallError
-        One has another form, two are ranges, a dim is given twice, or a range has too many sizes.
     """
     fixed: dict[str, int] = {}
     swept: dict[str, list[int]] = {}

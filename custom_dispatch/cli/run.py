@@ -135,11 +135,6 @@ def save(files: Sequence[Path], results: Sequence[Array]) -> None:
     """Write results, in one step: all of them, or none.
 
     Of a type that numpy lacks, the file has the bits under the type's name.
-
-    Raises
-    ------
-    OutputError
-        A file cannot be written.
     """
 
     def write_all(file: BinaryIO) -> None:

@@ -97,15 +97,6 @@ def call(
         Whether a kernel's reference may run in its place, where its declaration allows that.
     store
         Whether to use the store: reuse what was compiled before, and keep what is new.
-
-    Raises
-    ------
-    CallError
-        The arguments do not fit the declaration.
-    DeviceError
-        The device is not here, or failed.
-    CustomDispatchError
-        The kernel cannot be built; see `cd.build`.
     """
     how = _How(device, compiler, fallback, store)
     if not kernel.has_leading_dims:

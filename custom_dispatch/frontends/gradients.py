@@ -34,11 +34,6 @@ class Gradients:
         A function, or a kernel.
     framework
         Whose functions they are, for errors: "PyTorch".
-
-    Raises
-    ------
-    DeclarationError
-        It takes or returns a name that the kernel does not have.
     """
 
     def __init__(self, item: Kernel | Choice, backward: Any, framework: str) -> None:

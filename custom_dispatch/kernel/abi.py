@@ -130,15 +130,7 @@ def words_of(operand: Operand) -> int:
 
 
 def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
-    """Lay a kernel's operands out.
-
-    Raises
-    ------
-    SignatureError
-        IREE's convention cannot express a type.
-    DeclarationError
-        More operands than IREE's CUDA driver takes.
-    """
+    """Lay a kernel's operands out."""
     buffers = [operand for operand in operands if isinstance(operand, Buffer)]
     # IREE passes what a dispatch takes, a scratch among it, and then what it makes. Within each,
     # declaration order is kept.

@@ -168,13 +168,6 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     ----------
     shapes
         The shape of every input buffer, by operand name; with any leading dims where it has `...`.
-
-    Raises
-    ------
-    CallError
-        A rank differs from the declaration, two operands disagree on a dim or on their leading
-        dims, a size is not what its expression gives, or what the kernel requires does not hold.
-        The message names the operands, and the values.
     """
     dims: dict[str, int] = {}
     first: dict[str, str] = {}
@@ -289,15 +282,7 @@ def grids_for(kernel: Kernel, dims: Mapping[str, int]) -> tuple[Shape, ...]:
 
 
 def grid_for(kernel: Kernel, dims: Mapping[str, int], *, capability: int = 0) -> Shape:
-    """The grid of a launch, in blocks.
-
-    Raises
-    ------
-    CallError
-        The grid exceeds CUDA's limits, or is no multiple of the cluster.
-    DeclarationError
-        An expression divides by zero or is negative for these dims.
-    """
+    """The grid of a launch, in blocks."""
     grid = tuple(evaluate(size, dims, capability=capability) for size in kernel.grid)
     for axis, size, limit, expr in zip("xyz", grid, MAX_GRID, kernel.grid, strict=True):
         if size > limit:

@@ -69,13 +69,7 @@ def _parts(kernel: Kernel) -> tuple[object, ...]:
 
 
 class Names:
-    """What the names of some declarations stand for.
-
-    Raises
-    ------
-    DeclarationError
-        Two of them differ, and have one name.
-    """
+    """What the names of some declarations stand for."""
 
     def __init__(self, items: Iterable[Kernel | Choice] = ()) -> None:
         self._known: dict[str, Kernel | Choice] = {}

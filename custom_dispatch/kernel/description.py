@@ -134,11 +134,6 @@ def read_expression(text: str, *, device: bool = False) -> Expr:
     ----------
     device
         Whether `compute_capability` is the device's, as it is in grids, and no dim.
-
-    Raises
-    ------
-    DeclarationError
-        The text is not an expression.
     """
     return _expression(_parsed(text), device)
 

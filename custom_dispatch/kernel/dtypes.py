@@ -140,11 +140,6 @@ def element_type(name: str | ElementType, *, where: str) -> ElementType:
         "f32", "i32", ...
     where
         What is being declared, for the error: "operand `lhs`".
-
-    Raises
-    ------
-    DeclarationError
-        The name is not an element type; the message suggests the one that was probably meant.
     """
     found = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
     if isinstance(name, ElementType):

@@ -120,13 +120,7 @@ def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) 
 
 
 def check_flops(kernel: str, flops: Expr | int | None) -> Expr | None:
-    """Read a number of floating-point operations: a dim expression.
-
-    Raises
-    ------
-    DeclarationError
-        The value is not a dim expression, or depends on the device.
-    """
+    """Read a number of floating-point operations: a dim expression."""
     if flops is None:
         return None
     expr = as_expr(flops, where=f"Kernel `{kernel}`: flops")
@@ -135,13 +129,7 @@ def check_flops(kernel: str, flops: Expr | int | None) -> Expr | None:
 
 
 def check_dynamic_shared_memory(kernel: str, size: int) -> int:
-    """Read a number of bytes of dynamic shared memory.
-
-    Raises
-    ------
-    DeclarationError
-        It is no number of bytes, or more than any GPU has.
-    """
+    """Read a number of bytes of dynamic shared memory."""
     most = max(_MAX_SHARED_KIB.values()) * 1024
     expected = f"a number of bytes from 0 to {most}, which is the most that any GPU has"
     next_step = "give the size as an integer; it cannot depend on dims."
@@ -168,13 +156,7 @@ def check_launch_bounds(kernel: str, bound: int | None, block: Block) -> int | N
 
 
 def check_max_registers(kernel: str, registers: int | None) -> int | None:
-    """Read a limit of registers for each thread.
-
-    Raises
-    ------
-    DeclarationError
-        It is not an integer in the range of registers that a thread can have.
-    """
+    """Read a limit of registers for each thread."""
     if registers is None:
         return None
     limits = (_MIN_REGISTERS, _MAX_REGISTERS)

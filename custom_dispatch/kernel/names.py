@@ -89,11 +89,6 @@ def chosen(
         What each is: "kernel".
     option
         How its name is given: "--kernel NAME".
-
-    Raises
-    ------
-    CallError
-        Nothing has that name; or no name is given and there is not exactly one.
     """
     if name is None and len(found) == 1:
         return next(iter(found.values()))
@@ -141,11 +136,6 @@ def as_path(value: object, what: str, error: type[CustomDispatchError]) -> Path:
         What it leads to, for the error: "The module".
     error
         The class to raise.
-
-    Raises
-    ------
-    CustomDispatchError
-        Of class `error`: the value is not a path, or no file can have that path.
     """
     try:
         text = os.fspath(value)  # type: ignore[call-overload]

@@ -306,11 +306,6 @@ def read_device(device: object, *, of_kernel: bool = False) -> str:
     ----------
     of_kernel
         Whether a kernel is called, which also runs on `CHECKED`.
-
-    Raises
-    ------
-    DeviceError
-        The value does not name a device. Whether the GPU exists is not checked.
     """
     name = str(device) if str(type(device)) == "<class 'torch.device'>" else device
     names = ("auto", "cuda", "cpu", CHECKED) if of_kernel else ("auto", "cuda", "cpu")

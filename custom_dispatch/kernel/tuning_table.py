@@ -89,11 +89,6 @@ def read_table(text: str, where: str, choice: str) -> TuningTable:
         What the file is called, for errors.
     choice
         The choice that it is for.
-
-    Raises
-    ------
-    DeclarationError
-        It is no table, one of a later form, or that of another choice; or it contradicts itself.
     """
     try:
         content = json.loads(text, object_pairs_hook=_object)

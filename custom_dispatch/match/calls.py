@@ -25,13 +25,7 @@ Values = Callable[[ir.Value], ir.Value]
 
 
 def scalar_of(match: Match, name: str) -> Any:
-    """What a place has for a scalar of the kernel: a number, or a value of the model.
-
-    Raises
-    ------
-    LinkError
-        It follows from a size that is not known.
-    """
+    """What a place has for a scalar of the kernel: a number, or a value of the model."""
     fixed = fixed_numbers(match.example.pattern)
     if name in fixed:
         value = fixed[name]

@@ -41,12 +41,6 @@ def convert_examples(texts: Mapping[str, tuple[Pattern, ir.Module]]) -> dict[str
 
     Those are left out of which IREE leaves operations as they are, or that need not be found and
     that it cannot convert.
-
-    Raises
-    ------
-    DeclarationError
-        IREE cannot convert one that is required; or one computes with a number before that comes
-        to tensors, or says of sizes that stand for any what are none.
     """
     with next(iter(texts.values()))[1].context, ir.Location.unknown():
         every = ir.Module.create()

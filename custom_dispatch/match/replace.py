@@ -81,13 +81,6 @@ def replace_places(
         How a pattern is written that need not be found, for errors.
     moved
         Gets what stands for each value that a kernel gives by now.
-
-    Raises
-    ------
-    DeclarationError
-        An item is not a pattern, or its function cannot serve as one.
-    LinkError
-        A pattern that is required is found nowhere; the message lists what nearly is.
     """
     patterns = patterns_of(items)
     normalise(module)

@@ -30,11 +30,6 @@ def text_examples(pattern: Pattern, model: Searched) -> Examples:
     """The examples of a pattern over MLIR.
 
     One that need not be found is not looked at where the model lacks its operations.
-
-    Raises
-    ------
-    DeclarationError
-        A text is not valid MLIR, or no example of the kernel.
     """
     found = [
         read_example(pattern, model.parsed(pattern, text))

@@ -76,11 +76,6 @@ def read_traced(
         Its parameters.
     **more
         `words`, `held` and `first` of `Example`.
-
-    Raises
-    ------
-    DeclarationError
-        It cannot serve as a pattern, or computes with a scalar before it uses the number.
     """
     order = [pattern.arguments[name].name for name in tensors]
     example = replace(read_example(pattern, modules[0], order), **more)
@@ -262,13 +257,7 @@ class TracedExamples(Examples):
         self._traced: dict[tuple[Any, ...], Example | DeclarationError] = {}
 
     def trace(self, *key: Any) -> Example:
-        """Trace a function, for a number of leading dims or for sizes.
-
-        Raises
-        ------
-        DeclarationError
-            The framework cannot, or the function computes what the kernel cannot stand for.
-        """
+        """Trace a function, for a number of leading dims or for sizes."""
         raise NotImplementedError
 
     def _example(self, *key: Any) -> Example:

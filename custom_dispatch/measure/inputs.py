@@ -80,13 +80,6 @@ def inputs_for_kernel(
         Whether optional operands are there, too.
     scalars
         The values of scalars that are given, by name; others are `some_number`.
-
-    Raises
-    ------
-    CallError
-        A dim has no value, a name is not a dim of the kernel, or the arrays do not fit in memory.
-    DeclarationError
-        An expression has no value for these dims.
     """
     check_dims(kernel, dims, "--dims", " ")
     grids_for(kernel, dims)

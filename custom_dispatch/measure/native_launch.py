@@ -33,13 +33,7 @@ _QUEUED = 256
 
 
 class NativeContext:
-    """A GPU's primary context, current on this thread between `with` and its end.
-
-    Raises
-    ------
-    DeviceError
-        There is no driver or no GPU, or the driver reports an error.
-    """
+    """A GPU's primary context, current on this thread between `with` and its end."""
 
     def __init__(self, gpu: int = 0) -> None:
         self._gpu = gpu
@@ -156,11 +150,6 @@ class NativeLaunch:
         Device addresses, in binding order.
     constants
         32-bit constants, behind them.
-
-    Raises
-    ------
-    DeviceError
-        The object has no such kernel, or the driver reports an error.
     """
 
     def __init__(

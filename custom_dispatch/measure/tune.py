@@ -73,13 +73,6 @@ def tune(
         A directory of what `write_objects` built; nothing is compiled then.
     report, done
         Called with what is done now, and with what came out for each of the sizes.
-
-    Raises
-    ------
-    CallError
-        A dim has no value, a name is not a dim of the kernels, or calls do not pass a scalar.
-    DeviceError
-        The device is not there.
     """
     for dims in sizes:
         for kernel in choice.kernels:

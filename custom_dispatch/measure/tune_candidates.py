@@ -69,11 +69,6 @@ def write_objects(
     -------
     list[Path]
         The files; the last one says what became of each kernel.
-
-    Raises
-    ------
-    OutputError
-        The directory cannot be written.
     """
     digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
     built = build_each(choice, target, compiler, include_dirs, "cubin")
@@ -100,13 +95,6 @@ def read_objects(choice: Choice, target: Target, directory: Path) -> list[Candid
     """Every kernel of a choice, from a directory of objects.
 
     Without an index they are those that something else built, all kernels together.
-
-    Raises
-    ------
-    CallError
-        The objects are of another choice, for another target, or of sources that have changed.
-    DeclarationError
-        The directory has no object of some kernel.
     """
     if not exists(directory / INDEX):
         library = build(choice.kernels, [target], objects=directory)

@@ -30,25 +30,13 @@ if TYPE_CHECKING:
 
 
 def push_scalar(inputs: Any, argument: Any, kind: ElementType, what: str) -> None:
-    """Add a number to a call's inputs.
-
-    Raises
-    ------
-    CallError
-        It is no number, or the type does not hold it.
-    """
+    """Add a number to a call's inputs."""
     value = scalar_value(argument, kind, what, signless=True)
     (inputs.push_float if kind.is_float else inputs.push_int)(value)
 
 
 def number_for(value: Any, scalar: Scalar, what: str) -> float | int:
-    """A number for a kernel's scalar, as the declared type holds it.
-
-    Raises
-    ------
-    CallError
-        It is no number, or the type does not hold it.
-    """
+    """A number for a kernel's scalar, as the declared type holds it."""
     number = scalar_value(value, scalar.dtype, what)
     if scalar.dtype.is_float and scalar.dtype.bits < 32:
         # Rounded once, from what was given: it is passed as f32, and would be rounded to that
@@ -220,13 +208,6 @@ class Arguments:
             What a failure of IREE means to the caller.
         storages
             Buffers to be written, which stand behind them.
-
-        Raises
-        ------
-        CallError
-            An argument is not what the function takes.
-        DeviceError
-            The device failed.
         """
         inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
         on_device = False

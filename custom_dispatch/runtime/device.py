@@ -36,11 +36,6 @@ def device_problem(device: str) -> str | None:
     ----------
     device
         "cuda" or "cpu", or "cuda:1" for the second GPU.
-
-    Raises
-    ------
-    DeviceError
-        No device has that name.
     """
     index = gpu_index(read_device(device))
     if index is None:

@@ -41,12 +41,6 @@ def fold_call(
         What the arguments are for; those that are no buffers are passed on.
     out
         The arrays to write into, if there are some: what the call returns.
-
-    Raises
-    ------
-    CallError
-        The shapes do not fit the declaration, an argument is no array, or an array to write into
-        has other leading dims, or its elements are not in a row.
     """
     leading, folded_ones = _fold_arguments(kernel, operands, arguments)
     if leading is None:

@@ -191,13 +191,7 @@ NEEDS_NOTHING = Needs()
 
 
 def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any | None:
-    """As `place`, for an array that is to be written; None where only a copy can be placed.
-
-    Raises
-    ------
-    CallError
-        As `place`; or it cannot be written.
-    """
+    """As `place`, for an array that is to be written; None where only a copy can be placed."""
     if isinstance(array, numpy.ndarray) and not array.flags.writeable:
         raise CallError(
             f"{sentence(what)} cannot be written.",
@@ -208,13 +202,7 @@ def place_storage(device: OpenDevice, array: Array, kind: ElementType, what: str
 
 
 def place_written(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any:
-    """As `place`, for an argument that the call writes into.
-
-    Raises
-    ------
-    CallError
-        As `place`; or only a copy of it can be placed.
-    """
+    """As `place`, for an argument that the call writes into."""
     if _stays(device, array):
         return place(device, array, kind, what)
     raise CallError(

@@ -167,13 +167,7 @@ class EntryPoints:
 
 
 class ModuleFile:
-    """A parsed `.vmfb`: its functions and what it says of itself.
-
-    Raises
-    ------
-    ModuleFileError
-        It is missing, unreadable, or no module that this IREE runtime reads.
-    """
+    """A parsed `.vmfb`: its functions and what it says of itself."""
 
     def __init__(
         self, source: str | os.PathLike[str] | bytes, *, label: str = "the module"

@@ -30,13 +30,7 @@ Translate = Callable[[Exception], Exception]
 
 
 class Destinations:
-    """The arrays that a call is to write its results into.
-
-    Raises
-    ------
-    CallError
-        The arrays do not fit the function's results.
-    """
+    """The arrays that a call is to write its results into."""
 
     def __init__(
         self,

@@ -47,13 +47,6 @@ def find_compiler(name: str = "auto") -> Compiler:
 
     NVRTC comes first because it needs no host compiler and is several times faster. It takes no
     code for the host.
-
-    Raises
-    ------
-    DeclarationError
-        No compiler has that name.
-    ToolNotFoundError
-        The compiler is not installed; every place searched is listed.
     """
     match check_compiler_name(name):
         case "nvrtc":

@@ -87,20 +87,7 @@ class Compiler(Protocol):
         """End what `begin` started, in every thread."""
 
     def compile(self, request: CompileRequest) -> CompiledPtx:
-        """Compile to PTX. May be called from several threads at once.
-
-        Raises
-        ------
-        SourceError
-            The source is missing, unreadable, not UTF-8 text, or does not compile, or an entry is
-            a C++ name that it does not have.
-        DeclarationError
-            An option is refused or unknown, or the compiler does not know the architecture.
-        ToolNotFoundError
-            A part of the compiler is missing.
-        ToolTimeoutError
-            nvcc, or another process, ran past its time limit.
-        """
+        """Compile to PTX. May be called from several threads at once."""
 
 
 def read_source(path: Path) -> bytes:

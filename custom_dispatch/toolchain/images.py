@@ -38,13 +38,7 @@ class ImageInfo:
 
 
 def describe_image(data: bytes) -> ImageInfo:
-    """Tell what an image is, by its bytes and not by any file name.
-
-    Raises
-    ------
-    PtxError
-        The bytes are not PTX, a cubin or a fatbin, or are truncated.
-    """
+    """Tell what an image is, by its bytes and not by any file name."""
     if data.startswith(_ELF_MAGIC):
         return ImageInfo("cubin", (("cubin", _cubin_arch(data)),))
     if data.startswith(_FATBIN_MAGIC):

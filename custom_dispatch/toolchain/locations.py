@@ -55,11 +55,6 @@ class Search:
         ----------
         extra
             The extra of this package that brings it: "cuda", "nvcc".
-
-        Raises
-        ------
-        ToolNotFoundError
-            Nothing was found; the message lists every place and its reason.
         """
         if self.found is not None:
             return self.found

@@ -79,15 +79,7 @@ class NvrtcProcess:
         return self._started
 
     def facts(self) -> tuple[str, tuple[int, ...]]:
-        """NVRTC's release, "13.0", and the compute capabilities that it compiles for.
-
-        Raises
-        ------
-        SourceError
-            It was ended, as by Ctrl-C.
-        ToolNotFoundError
-            The library does not load, or there is no Python to start.
-        """
+        """NVRTC's release, "13.0", and the compute capabilities that it compiles for."""
         if self._facts is None:
             try:
                 found = self.begin().ask(marshal.dumps(None), timeout_seconds=_START_SECONDS)

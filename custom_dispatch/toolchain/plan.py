@@ -252,13 +252,7 @@ def check_directory(objects: Path | str) -> Path:
 
 
 def check_include_dirs(directories: Sequence[Path | str]) -> tuple[Path, ...]:
-    """The directories that are searched for headers.
-
-    Raises
-    ------
-    DeclarationError
-        An item is not a path. Compiling checks whether it exists.
-    """
+    """The directories that are searched for headers."""
     if is_list(directories):
         return tuple(
             as_path(item, "An include directory", DeclarationError) for item in directories

@@ -44,17 +44,6 @@ def assemble(ptx: bytes, arch: Arch, *, lowers: bool = False) -> Assembly:
     lowers
         Whether PTX of a later CUDA release may be taken for PTX of ptxas' own, which is then the
         judge of whether it is.
-
-    Raises
-    ------
-    PtxError
-        It does not assemble; the kernel and line are named, and `log` holds ptxas' message.
-    DeclarationError
-        ptxas does not know the architecture.
-    ToolNotFoundError
-        ptxas is not installed.
-    ToolTimeoutError
-        ptxas ran past its time limit.
     """
     ptxas = find_tool("ptxas").require("nvcc")
     with temporary_directory() as directory:
@@ -202,15 +191,6 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
     ----------
     images
         Each architecture with its PTX or cubin.
-
-    Raises
-    ------
-    DeclarationError
-        There is no image, or two of one kind and architecture.
-    PtxError
-        An image is neither PTX nor a cubin, or is of another architecture than said.
-    ToolNotFoundError
-        `fatbinary` is not installed.
     """
     if not images:
         raise DeclarationError(
@@ -254,15 +234,6 @@ def join(items: Sequence[Object]) -> Object:
     ----------
     items
         PTX, cubins, or cubins with the PTX that they were made of.
-
-    Raises
-    ------
-    DeclarationError
-        A kernel has another name in one of the images than in the others.
-    PtxError
-        An image is itself a fatbin.
-    ToolNotFoundError
-        `fatbinary` is not installed.
     """
     images = []
     for item in items:

@@ -33,11 +33,6 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     CPU than the one that is here, for which kernels are compiled. Where nothing was measured for a
     target, what was for another name of the same hardware counts, and that is said. A choice
     without a table, or whose file is not there yet, stays what it is.
-
-    Raises
-    ------
-    DeclarationError
-        The file is no table of this choice, or contradicts itself or the choice.
     """
     if choice.settled:
         return choice

@@ -67,13 +67,7 @@ _LEFT = "custom_dispatch_left."
 
 
 def write_in_torchs_words(module: ir.Module, kept: Collection[str]) -> None:
-    """Have IREE convert some operators of ONNX to PyTorch's, but for some, before all others.
-
-    Raises
-    ------
-    MLIRError
-        IREE cannot convert one.
-    """
+    """Have IREE convert some operators of ONNX to PyTorch's, but for some, before all others."""
     converted = {f"onnx.{name}" for name in _IN_TORCHS_WORDS if name not in kept}
     every = [op for op in operations_of(module, OPERATOR) if kind_of(op).startswith("onnx.")]
     others = [op for op in every if kind_of(op) not in converted]

@@ -114,12 +114,6 @@ class Pattern(Replaceable):
         """What imports its graphs into the context of a model.
 
         One that need not be found is not looked at where the model lacks its operators or types.
-
-        Raises
-        ------
-        DeclarationError
-            The model is not from ONNX, or a graph is written for another version of ONNX, or
-            computes nothing that the kernel could stand for.
         """
         if not is_from_onnx(model.module):
             raise wrong(

@@ -207,11 +207,6 @@ def inline_regions(program: torch.export.ExportedProgram) -> None:
     graph of its own under an operator that takes a graph (`torch.export`, "higher order
     operators"). Neither matters to a compiled model, which has no gradients and casts what the
     graph says.
-
-    Raises
-    ------
-    ModelError
-        Automatic casts are turned on in the model: what they cast is decided as it runs.
     """
     graph = program.graph
     for node in graph.nodes:  # PyTorch 2.13 loses some where it makes these graphs
