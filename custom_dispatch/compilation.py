@@ -123,7 +123,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
     _check_flags(flags)
     check_switch(asynchronous, "asynchronous")
     check_switch(store, "store")
-    _check_graph(graph, model)
+    _check_graph(graph, model, flags)
     if graph == WHERE_POSSIBLE:
         given_all = (model, kernels, targets)
         how: dict[str, Any] = {"replace": replace, "flags": flags, "store": store, **options}
@@ -256,8 +256,8 @@ def _placed(
 WHERE_POSSIBLE = "where possible"
 
 
-def _check_graph(graph: bool | str, model: Any) -> None:
-    if graph not in (True, False, WHERE_POSSIBLE):
+def _check_graph(graph: bool | str, model: Any, flags: Sequence[str]) -> None:
+    if not (isinstance(graph, bool) or (isinstance(graph, str) and graph == WHERE_POSSIBLE)):
         raise DeclarationError(
             f"graph is given as {shown(graph)}.",
             expected=f'True, False or "{WHERE_POSSIBLE}"',
@@ -268,6 +268,13 @@ def _check_graph(graph: bool | str, model: Any) -> None:
             "graph is given without a model.",
             expected="a model, whose functions become graphs",
             next_step="leave graph out: a kernel's own function is one launch.",
+        )
+    phases = [flag for flag in flags if flag.startswith(("--compile-to", "--compile-from"))]
+    if graph and phases:
+        raise DeclarationError(
+            f"A graph is given with the flag {phases[0]}, and is compiled in phases itself.",
+            expected="flags that change how a module is made",
+            next_step="leave the flag out, or graph.",
         )
 
 

@@ -165,6 +165,13 @@ class DeviceArray:
         return self.open_device.name
 
     @property
+    def address(self) -> int:
+        """Where its memory begins on its device. It need not be computed yet."""
+        view = rt.HalBufferView(self.view.get_buffer(), [self.nbytes], exact_element_type("u8"))
+        where = self.open_device.dlpack
+        return dlpack.address_of(self.open_device.hal.create_dlpack_capsule(view, *where))
+
+    @property
     def ready(self) -> bool:
         """Whether the call that computes it is done."""
         return self._flight is None or self._flight.done()

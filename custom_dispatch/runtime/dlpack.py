@@ -29,7 +29,7 @@ _CUDA_MANAGED = 13
 ON_HOST = (CPU, _CUDA_HOST)
 ON_CUDA = (CUDA, _CUDA_MANAGED)
 
-_CODES = {0: "i", 1: "u", 2: "f"}
+_CODES = {0: "i", 1: "u", 2: "f", 5: "complex"}
 _BFLOAT, _BOOL = 4, 6
 # DLPack 1.1. IREE knows neither: the arrays pass through it as bytes.
 _FLOAT8 = {10: "f8E4M3FN", 12: "f8E5M2"}

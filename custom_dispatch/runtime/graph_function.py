@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+import numpy
 from iree import runtime as rt
 
 from custom_dispatch.errors import CallError
@@ -67,8 +69,8 @@ class GraphFunction(Function):
         Raises
         ------
         CallError
-            There are more arguments than inputs, or one has another dtype or shape, or is on
-            another device.
+            There are more arguments than inputs, or one has another dtype or shape, is on another
+            device, or is an input that another is copied into. No input has changed.
         DeviceError, KernelError
             As for a call.
         """
@@ -81,9 +83,7 @@ class GraphFunction(Function):
         with self.access:
             needs = Needs()
             with self._order.lock:
-                for index, value in enumerate(arguments):
-                    if value is not None and value is not self.inputs[index]:
-                        self._write(index, value, needs)
+                self._fill(arguments, needs)
                 _, flight = self._start(self._points.graph, rt.VmVariantList(2), needs)
             if not wait:
                 keep_until_done(flight)
@@ -93,21 +93,77 @@ class GraphFunction(Function):
                 self._order.last = None
             return self.outputs
 
-    def _write(self, index: int, value: Any, needs: Needs) -> None:
-        """Begin to copy an array into an input, when the calls before are done."""
-        what, kind = f"argument {index} of `{self.name}`", self.type.inputs[index]
-        array = read_array(value, what)
-        check_array(array, kind, what)
-        before = Needs()
-        before.of(array)
-        source = place(self.open_device, array, kind.dtype, what)
+    def _fill(self, arguments: Sequence[Any], needs: Needs) -> None:
+        """Begin to copy arrays into the inputs, when the calls before are done.
+
+        All are read before any input changes: one that does not fit leaves everything as it was.
+        """
+        before, copies = Needs(), []
+        for index, value in enumerate(self._apart(arguments, stay=True)):
+            if value is None:
+                continue
+            what, kind = f"argument {index} of `{self.name}`", self.type.inputs[index]
+            array = read_array(value, what)
+            check_array(array, kind, what)
+            before.of(array)
+            source = place(self.open_device, array, kind.dtype, what)
+            copies.append((source, self.inputs[index].view, kind.dtype))
+        if not copies:
+            return
         self._wait_for_others(before)
         for flight in (*before.flights, *self._before()):
             flight.wait()
-        target = self.inputs[index].view
-        copied = start_copy(self.open_device, source, target, kind.dtype, self.translated)
-        if copied is not None:
-            needs.flights.append(copied)
+        for source, target, dtype in copies:
+            copied = start_copy(self.open_device, source, target, dtype, self.translated)
+            if copied is not None:
+                needs.flights.append(copied)
+
+    def _apart(self, values: Sequence[Any], *, stay: bool = False) -> Sequence[Any]:
+        """Require that no array is an input that the call writes over.
+
+        Parameters
+        ----------
+        stay
+            Whether inputs that are given for themselves stay as they are: they become None.
+        """
+        read, addresses = list(values), [0] * len(values)
+        for index, value in enumerate(values):
+            # What is numpy's is copied before any input changes.
+            if value is not None and not isinstance(value, numpy.ndarray | numpy.generic):
+                array = read[index] = read_array(value, f"argument {index} of `{self.name}`")
+                addresses[index] = getattr(array, "address", 0)
+        if not any(addresses):
+            return read
+        for other, place_of_other in enumerate(self._places[: len(values)]):
+            if stay and addresses[other] == place_of_other.start:
+                read[other] = None
+            if read[other] is None:
+                continue
+            for index, address in enumerate(addresses):
+                if address in place_of_other:
+                    raise CallError(
+                        f"Argument {index} of `{self.name}` is its input {other}, which the call "
+                        "writes over.",
+                        expected="an array of its own",
+                        next_step=f"pass a copy: numpy.array({self.name}.inputs[{other}]); or let "
+                        "`replay` run on what the inputs hold.",
+                    )
+        return read
+
+    @functools.cached_property
+    def _places(self) -> tuple[range, ...]:
+        """Where the inputs are in the device's memory."""
+        return tuple(range(array.address, array.address + array.nbytes) for array in self.inputs)
+
+    def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
+        """As `Function.__call__`."""
+        values = self.arguments.in_order(arguments, named)
+        return super().__call__(*self._apart(values), out=out)
+
+    def submit(self, *arguments: Any, out: Any = None, **named: Any) -> Submission:
+        """As `Function.submit`."""
+        values = self.arguments.in_order(arguments, named)
+        return super().submit(*self._apart(values), out=out)
 
     def run(self, inputs: Any, needs: Needs, *, on_device: bool) -> Any:
         """As `Function.run`, after the call that another thread may have begun."""

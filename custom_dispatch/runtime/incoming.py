@@ -50,7 +50,7 @@ def read_array(value: Any, what: str) -> Array:
             return ForeignArray(value)
         except _UNREADABLE as error:
             raise CallError(
-                f"{sentence(what)} cannot be read as an array: {error}.",
+                f"{sentence(what)} cannot be read as an array: {str(error).rstrip('.')}.",
                 expected="an array that offers DLPack",
                 next_step="pass a plain copy of it: one that needs no gradient, is dense, and can "
                 "be written.",

@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "dtype": (lambda p: p.simple_mul(p.to_device(aligned(4).astype(np.int32)), aligned(4)),
               "Argument 0 of `simple_mul` has dtype i32"),
     "dlpack dtype": (lambda p: p.simple_mul(Foreign(np.zeros(4, np.complex64)), aligned(4)),
-                     "Argument 0 of `simple_mul` has dtype type 5 of 64"),
+                     "Argument 0 of `simple_mul` has dtype complex64"),
     "rank": (lambda p: p.simple_mul(p.to_device(aligned(4).reshape(2, 2)), aligned(4)),
              "Argument 0 of `simple_mul` has shape [2, 2], which is rank 2"),
     "dims": (lambda p: p.simple_mul(p.to_device(aligned(4)), p.to_device(aligned(5))),

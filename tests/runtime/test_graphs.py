@@ -11,35 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graph_model import COUNT, KERNEL, MODEL, T, drawn
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, DeclarationError, GraphError
-
-COUNT = 64
-T = f"tensor<{COUNT}xf32>"
-KERNEL = f"func.func private @simple_mul({T}, {T}) -> {T}\n"
-# The state is multiplied by what comes in, and by a number of the model.
-MODEL = f"""
-util.global private mutable @kept = dense<2.0> : {T}
-{KERNEL}
-func.func @step(%x: {T}, %y: {T}) -> ({T}, {T}) {{
-  %0 = call @simple_mul(%x, %y) : ({T}, {T}) -> {T}
-  %1 = arith.addf %0, %y : {T}
-  %old = util.global.load @kept : {T}
-  %new = call @simple_mul(%old, %1) : ({T}, {T}) -> {T}
-  util.global.store %new, @kept : {T}
-  return %1, %new : {T}, {T}
-}}
-func.func @kept_now() -> {T} {{
-  %old = util.global.load @kept : {T}
-  return %old : {T}
-}}
-"""
-
-
-def drawn(seed: int = 0) -> Any:
-    return np.random.default_rng(seed).uniform(0.5, 1.5, COUNT).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -253,11 +229,23 @@ def test_what_cannot_be_a_graph_is_refused(model: str, message: str) -> None:
     [
         (None, True, "graph is given without a model"),
         (SAME, "yes", "graph is given as 'yes'.\n  expected: True, False or \"where possible\""),
+        (SAME, 1, 'graph is given as 1.\n  expected: True, False or "where possible"'),
+        (SAME, drawn(), 'graph is given as .*.\n  expected: True, False or "where possible"'),
     ],
 )
 def test_other_words_for_graph_are_refused(model: Any, graph: Any, message: str) -> None:
     with pytest.raises(DeclarationError, match=message):
         cd.compile(model, simple_mul, ["cpu"], graph=graph)
+
+
+def test_flags_that_end_the_compiler_before_are_refused() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        cd.compile(SAME, simple_mul, ["cpu"], graph=True, flags=["--compile-to=flow"])
+    assert str(caught.value) == (
+        "A graph is given with the flag --compile-to=flow, and is compiled in phases itself.\n"
+        "  expected: flags that change how a module is made\n"
+        "  next step: leave the flag out, or graph."
+    )
 
 
 def test_functions_of_jax_become_graphs() -> None:
