@@ -51,12 +51,8 @@ def exists(path: Path) -> bool:
 def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes:
     """Read a whole file.
 
-    Parameters
-    ----------
-    what
-        What the file is to the reader, as a noun phrase: "The CUDA source", "The PTX".
-    error
-        The class to raise: `SourceError`, `PtxError`, ...
+    - `what`: what the file is to the reader, as a noun phrase: "The CUDA source", "The PTX".
+    - `error`: the class to raise: `SourceError`, `PtxError`, ...
     """
     check_ends(path, what, error)
     try:
@@ -125,10 +121,7 @@ def write_together(files: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
     All are written beside their names first, and then take them, in the order given: a process
     that ends in between leaves whole files, of which some may be the old ones.
 
-    Parameters
-    ----------
-    files
-        What writes each file's content, by its path.
+    `files`: what writes each file's content, by its path.
     """
     written: list[tuple[Path, Path]] = []
     try:
@@ -194,10 +187,7 @@ def _write_beside(path: Path, write: Callable[[BinaryIO], object], mode: int) ->
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Refuse what is no place for an output, before work is done or other files are written.
 
-    Parameters
-    ----------
-    inputs
-        Files that are read, under whatever name: also by a link.
+    `inputs`: files that are read, under whatever name: also by a link.
     """
     if is_file(path):
         read = next((item for item in inputs if _is_same(path, item)), None)

@@ -87,10 +87,7 @@ class Started:
     def end(self, *, wait: bool = True) -> None:
         """Kill it with everything that it started, if it still runs.
 
-        Parameters
-        ----------
-        wait
-            Whether to wait until it is gone, which takes milliseconds where it has much memory.
+        `wait`: whether to wait until it is gone, which takes milliseconds where it has much memory.
         """
         _forget(self._process)
         if self._process.returncode is not None:
@@ -209,10 +206,7 @@ def start(
 ) -> Started:
     """Start a program, whose standard input is given later; without one it is empty.
 
-    Parameters
-    ----------
-    name
-        What errors call it; the name of its file when omitted.
+    `name`: what errors call it; the name of its file when omitted.
     """
     command = [os.fspath(argument) for argument in arguments]
     try:
@@ -244,16 +238,10 @@ def run(
 ) -> Completed:
     """Run a program to its end and return what it printed; a non-zero status is not an error here.
 
-    Parameters
-    ----------
-    arguments
-        The program and its arguments.
-    stdin
-        Bytes given on standard input; without it standard input is empty.
-    environment
-        The program's whole environment; this process's own when omitted.
-    timeout_seconds
-        After this many seconds the program and everything it started are killed.
+    - `arguments`: the program and its arguments.
+    - `stdin`: bytes given on standard input; without it standard input is empty.
+    - `environment`: the program's whole environment; this process's own when omitted.
+    - `timeout_seconds`: after this many seconds the program and everything it started are killed.
 
     Raises
     ------

@@ -61,10 +61,7 @@ def plain(value: Any) -> Tensor:
 def difference(found: Tensor, wanted: Tensor, tolerance: float) -> str:
     """How one tensor differs from another; empty where it does not.
 
-    Parameters
-    ----------
-    tolerance
-        The largest relative error; 0 for that of the element type.
+    `tolerance`: the largest relative error; 0 for that of the element type.
     """
     if found.values.shape != wanted.values.shape:
         return f"has the shape {list(found.values.shape)} instead of {list(wanted.values.shape)}"
@@ -90,10 +87,7 @@ def relative_error(found: Any, wanted: Any) -> float:
 def on_the_cpu(compiled: CompiledModule, for_cpu: Callable[[], CompiledModule]) -> Program:
     """The program that is compared.
 
-    Parameters
-    ----------
-    for_cpu
-        Compiles the same for this machine's CPU, where `compiled` has code for GPUs alone.
+    `for_cpu`: compiles the same for this machine's CPU, where `compiled` has code for GPUs alone.
     """
     if all(target.is_cuda for target in compiled.targets):
         say("compiling for this machine's CPU, to verify the model")
@@ -111,10 +105,7 @@ def check_results(
 ) -> None:
     """Compare the results of one call.
 
-    Parameters
-    ----------
-    where
-        Finds the first place that is wrong, as a sentence; empty where none is found.
+    `where`: finds the first place that is wrong, as a sentence; empty where none is found.
     """
     for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
         said = difference(one, other, tolerance)

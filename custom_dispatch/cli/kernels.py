@@ -74,10 +74,7 @@ def load_patterns(names: tuple[str, ...], kinds: tuple[str, ...]) -> list[Any]:
     A module's patterns are `everything` where it has that name; else all at its top level, those in
     lists, tuples and dicts among them.
 
-    Parameters
-    ----------
-    kinds
-        The kinds that the model's format takes, "cd.onnx.Pattern". Others are left out.
+    `kinds`: the kinds that the model's format takes, "cd.onnx.Pattern". Others are left out.
     """
     found: list[Any] = []
     for name in names:
@@ -123,10 +120,7 @@ def _held(module: ModuleType, everything: str = "") -> list[Any]:
 def import_named(name: str, what: str = "kernels") -> ModuleType:
     """Import a module by its name, or a file by its path.
 
-    Parameters
-    ----------
-    what
-        What is looked for in it, for errors.
+    `what`: what is looked for in it, for errors.
     """
     path = Path(name)
     is_file = path.suffix in (".py", _CUDA) or "/" in name

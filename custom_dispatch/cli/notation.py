@@ -29,10 +29,8 @@ _SIZE = re.compile(
 def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
     """Every combination of sizes that is asked for: one, or as many as a range has.
 
-    Parameters
-    ----------
-    words
-        NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with commas.
+    `words`: NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with
+    commas.
     """
     fixed: dict[str, int] = {}
     swept: dict[str, list[int]] = {}

@@ -138,14 +138,10 @@ def json_file(given: str | None) -> Path | None:
 def tell(given: str | None, show: Callable[[], object], **content: Any) -> None:
     """Show what was found, or write it as JSON, or both where JSON goes to a file.
 
-    Parameters
-    ----------
-    show
-        Prints it for people.
-    **content
-        The same as data: dataclasses, mappings, sequences, numbers and text. Numbers that are not
-        finite are the texts "NaN", "Infinity" and "-Infinity". What is nothing of these, or has a
-        text of its own, as a target has, is text.
+    - `show`: prints it for people.
+    - `**content`: the same as data: dataclasses, mappings, sequences, numbers and text. Numbers
+      that are not finite are the texts "NaN", "Infinity" and "-Infinity". What is nothing of these,
+      or has a text of its own, as a target has, is text.
     """
     if given is None:
         show()

@@ -91,12 +91,9 @@ def call(
 ) -> Any:
     """Run a kernel on arrays.
 
-    Parameters
-    ----------
-    fallback
-        Whether a kernel's reference may run in its place, where its declaration allows that.
-    store
-        Whether to use the store: reuse what was compiled before, and keep what is new.
+    - `fallback`: whether a kernel's reference may run in its place, where its declaration allows
+      that.
+    - `store`: whether to use the store: reuse what was compiled before, and keep what is new.
     """
     how = _How(device, compiler, fallback, store)
     if not kernel.has_leading_dims:

@@ -34,10 +34,7 @@ def choose(
 ) -> Kernel:
     """The first kernel that the arguments fit, or of those the one that was measured to be best.
 
-    Parameters
-    ----------
-    device
-        The device of the call, for what was measured on such devices.
+    `device`: the device of the call, for what was measured on such devices.
     """
     first = choice.kernels[0]
     named = dict(keywords)

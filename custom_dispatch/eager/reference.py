@@ -49,12 +49,9 @@ def run_reference(
 ) -> Any:
     """A kernel's results from its reference, with a warning.
 
-    Parameters
-    ----------
-    given, checked
-        The arguments as they were passed, and as checked: a struct is a mapping, and its numbers.
-    refusal
-        Why the kernel itself cannot run.
+    - `given`, `checked`: the arguments as they were passed, and as checked: a struct is a mapping,
+      and its numbers.
+    - `refusal`: why the kernel itself cannot run.
     """
     warnings.warn(
         f"kernel `{kernel.name}` cannot run on the CPU, so its reference runs instead. "

@@ -71,12 +71,8 @@ def occupancy(
 ) -> Occupancy | None:
     """The occupancy that follows from what a kernel takes; None for GPUs whose limits are unknown.
 
-    Parameters
-    ----------
-    registers
-        For each thread.
-    shared_bytes
-        For each block, static and dynamic.
+    - `registers`: for each thread.
+    - `shared_bytes`: for each block, static and dynamic.
     """
     sm = _SMS.get(compute_capability)
     if sm is None:

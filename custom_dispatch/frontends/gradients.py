@@ -26,14 +26,9 @@ GRADIENT = "grad_"
 class Gradients:
     """The names of one derivative.
 
-    Parameters
-    ----------
-    item
-        The kernel that has the derivative.
-    backward
-        A function, or a kernel.
-    framework
-        Whose functions they are, for errors: "PyTorch".
+    - `item`: the kernel that has the derivative.
+    - `backward`: a function, or a kernel.
+    - `framework`: whose functions they are, for errors: "PyTorch".
     """
 
     def __init__(self, item: Kernel | Choice, backward: Any, framework: str) -> None:

@@ -34,10 +34,7 @@ compiler may fold it: scalars, scales, the frequencies of a rotary embedding."""
 def check_inline_bytes(value: int | None) -> int:
     """Up to how many bytes a weight becomes a constant of its module.
 
-    Parameters
-    ----------
-    value
-        What is given for it; None for all weights, of any size.
+    `value`: what is given for it; None for all weights, of any size.
     """
     if value is None:
         return sys.maxsize
@@ -72,10 +69,7 @@ class OutsideWeights:
     def parameter(self, weight: Parameter, digest: str | None = None) -> Parameter:
         """A weight as one of the module's: another one with the same bytes, or this one.
 
-        Parameters
-        ----------
-        digest
-            SHA-256 of its bytes, where that is known already.
+        `digest`: SHA-256 of its bytes, where that is known already.
         """
         sha256 = digest or hashlib.sha256(weight.read()).hexdigest()
         found = self._parameters.get(sha256)
@@ -122,12 +116,8 @@ class OutsideWeights:
     def declare(self, module: ir.Operation, parameter: Parameter, kind: ir.Type) -> str:
         """The symbol of the global that a parameter is loaded from.
 
-        Parameters
-        ----------
-        module
-            Where the parameter is declared, if it is not yet.
-        kind
-            The tensor's type there.
+        - `module`: where the parameter is declared, if it is not yet.
+        - `kind`: the tensor's type there.
         """
         key = (parameter.sha256, str(kind))
         if key not in self._globals:
@@ -149,12 +139,9 @@ def describe(
 ) -> None:
     """Let a model's function say what its type does not, in its reflection.
 
-    Parameters
-    ----------
-    results
-        The element type of each result that it has for callers; empty for what is no tensor of one.
-    updates
-        The arguments that it writes into. What it returns first are their new values.
+    - `results`: the element type of each result that it has for callers; empty for what is no
+      tensor of one.
+    - `updates`: the arguments that it writes into. What it returns first are their new values.
     """
     said = {RESULTS_KEY: ",".join(results)}
     if parameters is not None:

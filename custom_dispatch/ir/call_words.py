@@ -52,10 +52,7 @@ def argument_words(block: Emitter, value: str, dtype: ElementType) -> Words:
 def struct_words(block: Emitter, struct: Struct, values: Mapping[str, str]) -> Words:
     """The words of a struct; its padding is zero.
 
-    Parameters
-    ----------
-    values
-        The arguments, by the names of the struct's leaves.
+    `values`: the arguments, by the names of the struct's leaves.
     """
     integers = _Integers(block)
     words: dict[int, str] = {}
@@ -143,14 +140,9 @@ def read_words(
 ) -> dict[str, Words]:
     """The words of every scalar, struct and absence of a call of a kernel, by operand.
 
-    Parameters
-    ----------
-    guards
-        What has to hold for the call; they know the kernel, and where to write.
-    arguments
-        The values of the function's arguments, by name.
-    absent
-        Whether each optional operand is absent: known, or an i1 value.
+    - `guards`: what has to hold for the call; they know the kernel, and where to write.
+    - `arguments`: the values of the function's arguments, by name.
+    - `absent`: whether each optional operand is absent: known, or an i1 value.
     """
     body = guards.body
     words: dict[str, Words] = {}
@@ -198,18 +190,14 @@ def _presence(body: Emitter, operand: Buffer, absent: str | bool) -> str:
 def layout_of(abi: Abi, *, with_grid: bool, checked: bool) -> str:
     """The `#hal.pipeline.layout` attribute of a kernel.
 
-    Parameters
-    ----------
-    with_grid
-        One more constant follows the kernel's own: the grid's x size, for the CPU variant. All
-        variants of an executable get the same constants; the CUDA driver passes on as many
-        parameters as the kernel's entry has (cuLaunchKernel, `kernelParams`), and no more.
-    checked
-        For `cpu:checked`. Its buffers are those of the call itself, with the length of the tensor.
-        Elsewhere they are slots of a call's table ("Indirect"), which may be longer: then IREE
-        records the commands of a model with known sizes once, when the module is loaded, and not in
-        every call (IREE, compiler/src/iree/compiler/Dialect/HAL/Transforms/
-        OutlineMemoizeRegions.cpp).
+    - `with_grid`: one more constant follows the kernel's own: the grid's x size, for the CPU
+      variant. All variants of an executable get the same constants; the CUDA driver passes on as
+      many parameters as the kernel's entry has (cuLaunchKernel, `kernelParams`), and no more.
+    - `checked`: for `cpu:checked`. Its buffers are those of the call itself, with the length of the
+      tensor. Elsewhere they are slots of a call's table ("Indirect"), which may be longer: then
+      IREE records the commands of a model with known sizes once, when the module is loaded, and not
+      in every call (IREE, compiler/src/iree/compiler/Dialect/HAL/Transforms/
+      OutlineMemoizeRegions.cpp).
     """
     bindings = comma(_binding(isinstance(b, In), checked) for b in abi.bindings)
     flags = "" if checked else ", flags = Indirect"

@@ -112,13 +112,9 @@ def write_choice(
 ) -> tuple[list[Tensor], list[str]]:
     """Everything but the return: the results as tensors, and their values.
 
-    Parameters
-    ----------
-    orders
-        The bodies of its kernels, the preferred one first, into one block: as some targets prefer
-        them, and as others do.
-    targets
-        The ordinals of these targets, for each of the orders.
+    - `orders`: the bodies of its kernels, the preferred one first, into one block: as some targets
+      prefer them, and as others do.
+    - `targets`: the ordinals of these targets, for each of the orders.
     """
     possible, common = _candidates(name, orders)
     first = possible[0][0][0]

@@ -43,10 +43,7 @@ _MOST_SECONDS = 3600.0
 def run_compiler(arguments: Sequence[str], source: bytes, *, cwd: Path | None = None) -> Completed:
     """Run `iree-compile` with a source on its standard input.
 
-    Parameters
-    ----------
-    cwd
-        The directory that the arguments' paths are relative to; the current one by default.
+    `cwd`: the directory that the arguments' paths are relative to; the current one by default.
     """
     return run(
         [find_compiler_tool(), *arguments], stdin=source, cwd=cwd, timeout_seconds=_MOST_SECONDS
@@ -182,12 +179,9 @@ def compile_mlir(
 ) -> bytes:
     """Compile MLIR text or bytecode with `iree-compile`.
 
-    Parameters
-    ----------
-    apart
-        Executables, as modules, that take the places of those with the same symbols in the source
-        once the host's code is done. The compiler then runs in a directory of its own, so paths in
-        the source and in flags are to be absolute.
+    `apart`: executables, as modules, that take the places of those with the same symbols in the
+    source once the host's code is done. The compiler then runs in a directory of its own, so paths
+    in the source and in flags are to be absolute.
     """
     arguments = ["-", "-o", "-", *flags]
     with temporary_directory() as directory:

@@ -66,13 +66,9 @@ class Dispatch:
     ) -> list[str]:
         """Write the dispatch; return its results' values.
 
-        Parameters
-        ----------
-        workload
-            The index values that the grid is computed from.
-        results
-            One an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with a
-            value, of an `Out`, is among the tensors and written over.
+        - `workload`: the index values that the grid is computed from.
+        - `results`: one an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with
+          a value, of an `Out`, is among the tensors and written over.
         """
         # As IREE numbers them: bindings in the tensors' order, constants in the words'.
         values: dict[str, str] = {}
@@ -137,14 +133,9 @@ _ANY_QUEUE = -1
 def new_scratch(body: Emitter, name: str, size_bytes: str | int, *, alone: bool) -> Tensor:
     """Uninitialised memory.
 
-    Parameters
-    ----------
-    name
-        What its value is named after.
-    size_bytes
-        Its size: known, or an index value.
-    alone
-        Whether the function does nothing else, so that it has no other intermediate value.
+    - `name`: what its value is named after.
+    - `size_bytes`: its size: known, or an index value.
+    - `alone`: whether the function does nothing else, so that it has no other intermediate value.
     """
     is_known = isinstance(size_bytes, int)
     kind = f"tensor<{size_bytes}xi8>" if is_known else "tensor<?xi8>"

@@ -216,12 +216,8 @@ def write_function(
 ) -> str:
     """A public function as text.
 
-    Parameters
-    ----------
-    parameters
-        The name and type of each.
-    attributes
-        Besides `iree.abi.stub`.
+    - `parameters`: the name and type of each.
+    - `attributes`: besides `iree.abi.stub`.
     """
     given = comma(f"{value}: {kind}" for value, kind in parameters)
     head = (

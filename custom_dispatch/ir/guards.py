@@ -67,12 +67,8 @@ class Guards:
     def write(self, check: Check, who: str, *, always: bool = False) -> None:
         """Write a guard, whether others are gathered or not.
 
-        Parameters
-        ----------
-        who
-            What the message begins with.
-        always
-            Whether it has to hold also where the kernel does not run.
+        - `who`: what the message begins with.
+        - `always`: whether it has to hold also where the kernel does not run.
         """
         if not self.written:
             return
@@ -104,14 +100,9 @@ class Guards:
     ) -> None:
         """Require a size to be as declared.
 
-        Parameters
-        ----------
-        actual
-            The model's: known, or an index value.
-        what
-            Which size it is, for the message.
-        unless
-            What makes it hold all the same: known, or an i1 value.
+        - `actual`: the model's: known, or an index value.
+        - `what`: which size it is, for the message.
+        - `unless`: what makes it hold all the same: known, or an i1 value.
         """
         if unless is True:
             return
@@ -137,10 +128,7 @@ class Guards:
     def require_same(self, pair: SameSizes, *, unless: str | bool = False) -> None:
         """Require two leading dims to be the same.
 
-        Parameters
-        ----------
-        unless
-            As of `require_equal`.
+        `unless`: as of `require_equal`.
         """
         if unless is True or pair.actual == pair.wanted:
             return
@@ -171,10 +159,7 @@ class Guards:
     def require_conditions(self, dims: Mapping[str, str | int]) -> None:
         """Require what the kernel requires.
 
-        Parameters
-        ----------
-        dims
-            The sizes that dims have in the model: known, or index values.
+        `dims`: the sizes that dims have in the model: known, or index values.
         """
         for condition in self.kernel.requires:
             names = dims_of(condition.left, condition.right)
@@ -201,12 +186,8 @@ Outputs = Sequence[tuple[Buffer, Tensor]]
 def check_grids(outputs: Outputs, guards: Guards) -> dict[Kernel, str]:
     """Check every grid that a kernel has on some target; return the x size of each of its forms.
 
-    Parameters
-    ----------
-    outputs
-        The results, which nothing would write where nothing is launched.
-    guards
-        What lets a call fail.
+    - `outputs`: the results, which nothing would write where nothing is launched.
+    - `guards`: what lets a call fail.
     """
     found: dict[Kernel, str] = {}
     for form in guards.kernel.forms:

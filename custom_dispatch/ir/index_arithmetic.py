@@ -168,10 +168,7 @@ def capability(block: Emitter, device: str) -> str:
 def any_filled(body: Emitter, tensors: Sequence[Sequence[str]]) -> str:
     """Whether a tensor has elements, an i1: one whose sizes, index values, are all above 0.
 
-    Parameters
-    ----------
-    tensors
-        The sizes of each. Those that are known to be above 0 may be left out.
+    `tensors`: the sizes of each. Those that are known to be above 0 may be left out.
     """
     zero = body.index(0)
 

@@ -169,10 +169,8 @@ def manifest(
 ) -> Manifest:
     """What a module holds: kernels, targets, objects, and which function calls what.
 
-    Parameters
-    ----------
-    flags
-        Those of `iree-compile`, where they are known: stock `iree-compile` says nothing of its own.
+    `flags`: those of `iree-compile`, where they are known: stock `iree-compile` says nothing of its
+    own.
     """
     units = [
         (unit, used)

@@ -49,13 +49,10 @@ def write_library_module(
 
     A function has one type, so choices of kernels of several dtypes or ranks have none.
 
-    Parameters
-    ----------
-    asynchronous
-        Write those that return before their work is done too, and those that write into buffers
-        they are given (`ir/interface.py`). They take a sixth more of the compiler's time.
-    flags
-        Those that `iree-compile` will be given, for the manifest.
+    - `asynchronous`: write those that return before their work is done too, and those that write
+      into buffers they are given (`ir/interface.py`). They take a sixth more of the compiler's
+      time.
+    - `flags`: those that `iree-compile` will be given, for the manifest.
     """
     executables = executables_of(library, library.kernels)
     return _write_module(library, executables, reference, form, asynchronous, flags)

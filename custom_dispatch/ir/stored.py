@@ -45,10 +45,7 @@ def find_compiler_tool(name: str = TOOL) -> Path:
 def compiler_identity(cpu: str) -> bytes | None:
     """What tells this compiler, and what it compiles for, from any other; None where it cannot.
 
-    Parameters
-    ----------
-    cpu
-        The CPU that it is told to compile for: "host" is whatever this machine has.
+    `cpu`: the CPU that it is told to compile for: "host" is whatever this machine has.
     """
     tool = find_compiler_tool()
     try:
@@ -64,14 +61,9 @@ def remember_module(
 ) -> bytes:
     """The `.vmfb` of these parts from the store, or else made now and kept.
 
-    Parameters
-    ----------
-    kind
-        What the parts are: "kernels" or "model".
-    cpu
-        The CPU that it is compiled for, if it is for one.
-    store
-        Whether the store is wanted at all.
+    - `kind`: what the parts are: "kernels" or "model".
+    - `cpu`: the CPU that it is compiled for, if it is for one.
+    - `store`: whether the store is wanted at all.
     """
 
     def key() -> bytes | None:

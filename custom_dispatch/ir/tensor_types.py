@@ -39,10 +39,7 @@ class Signature:
 def declared_signature(kernel: Kernel, *, leading: int = 1) -> Signature:
     """The types the declaration itself gives: sizes that depend on no dim are static.
 
-    Parameters
-    ----------
-    leading
-        How many dims stand in the place of `...`.
+    `leading`: how many dims stand in the place of `...`.
     """
     return Signature(
         tuple(
@@ -143,10 +140,7 @@ class Leading:
         """What has to be the same as in the first operand; of those that have one leading dim,
         nothing, since it is a dim like any other.
 
-        Parameters
-        ----------
-        sizes
-            All of a tensor's; None for a result's that follows.
+        `sizes`: all of a tensor's; None for a result's that follows.
         """
         found = sizes[: leading_count(operand, sizes)]
         if not self._operand:
@@ -220,10 +214,7 @@ def batch_of(body: Emitter, leading: Values) -> str | int:
 def fold(body: Emitter, operand: Buffer, tensor: Tensor, sizes: Sizes) -> Tensor:
     """A tensor as the kernel sees it.
 
-    Parameters
-    ----------
-    sizes
-        Those of its type.
+    `sizes`: those of its type.
     """
     count = leading_count(operand, sizes)
     kind = tensor_type(operand.dtype, fold_sizes(operand, sizes))

@@ -69,16 +69,11 @@ class Wrapper:
     ) -> str:
         """The function as text.
 
-        Parameters
-        ----------
-        part
-            What it does.
-        dialect
-            "func" or "util": the dialect that the model's calls are of.
-        keep
-            Keep the operands of in-place updates alive to the end, so that the update works on a
-            copy. A function that is called from outside needs it; within a model the calling
-            function sees to it.
+        - `part`: what it does.
+        - `dialect`: "func" or "util": the dialect that the model's calls are of.
+        - `keep`: keep the operands of in-place updates alive to the end, so that the update works
+          on a copy. A function that is called from outside needs it; within a model the calling
+          function sees to it.
         """
         body = Emitter(1)
         arguments = {operand.name: body.fresh(operand.name) for operand in self.kernel.arguments}

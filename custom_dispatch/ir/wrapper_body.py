@@ -42,21 +42,13 @@ class Where:
 class WrapperBody:
     """Writes a wrapper's body, once.
 
-    Parameters
-    ----------
-    kernel, signature, entry_points, cpu
-        As of a `Wrapper`.
-    checked
-        Whether the checks are in it.
-    workload
-        The dims that the kernel's grid is computed from.
-    everywhere
-        Where the kernel's grid is computed from one number more, which says on which targets it is
-        to run: that of all of them. 0 where it is not.
-    alone
-        Whether it is all that a function does: see `new_scratch`.
-    body, arguments
-        Where to write, and the names of the function's arguments there.
+    - `kernel`, `signature`, `entry_points`, `cpu`: as of a `Wrapper`.
+    - `checked`: whether the checks are in it.
+    - `workload`: the dims that the kernel's grid is computed from.
+    - `everywhere`: where the kernel's grid is computed from one number more, which says on which
+      targets it is to run: that of all of them. 0 where it is not.
+    - `alone`: whether it is all that a function does: see `new_scratch`.
+    - `body`, `arguments`: where to write, and the names of the function's arguments there.
     """
 
     def __init__(
@@ -130,13 +122,9 @@ class WrapperBody:
     def dispatch(self, before: list[str] | None = None, where: Where | None = None) -> list[str]:
         """Dispatch the kernel; return its results' values.
 
-        Parameters
-        ----------
-        before
-            The results of another kernel of the choice, which this one's take the places of where
-            it runs: it writes into the same buffers.
-        where
-            On which targets it is to run, and what else on others: everywhere if left out.
+        - `before`: the results of another kernel of the choice, which this one's take the places of
+          where it runs: it writes into the same buffers.
+        - `where`: on which targets it is to run, and what else on others: everywhere if left out.
         """
         wanted, results = self._wanted(), self._written
         for index, (operand, result) in enumerate(self._outputs(results)):

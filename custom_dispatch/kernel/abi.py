@@ -189,13 +189,9 @@ def constants_of(
     The wrapper of a module computes them in host code (`ir/call_words.py`); here they are computed
     from Python's numbers, for whoever launches an object without IREE.
 
-    Parameters
-    ----------
-    dims
-        The value of every dim.
-    numbers
-        The value of every `Scalar` without one, and for each `Struct` its numbers in order, by
-        operand name. For an optional buffer, whether it is there: 0 or 1.
+    - `dims`: the value of every dim.
+    - `numbers`: the value of every `Scalar` without one, and for each `Struct` its numbers in
+      order, by operand name. For an optional buffer, whether it is there: 0 or 1.
     """
     found: list[int] = []
     for parameter in abi.parameters:

@@ -107,11 +107,8 @@ Shape = tuple[int, ...]
 def leading_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> Shape | None:
     """The leading dims of a call; None for a kernel without `...`.
 
-    Parameters
-    ----------
-    shapes
-        The shapes of its input buffers, by operand name, of ranks that they may have; none, or one
-        without elements, for an optional one that is absent.
+    `shapes`: the shapes of its input buffers, by operand name, of ranks that they may have; none,
+    or one without elements, for an optional one that is absent.
     """
     first: tuple[str, Shape] | None = None
     buffers = [item for item in kernel.inputs if isinstance(item, Buffer) and item.batched]
@@ -164,10 +161,8 @@ def declared_shapes(kernel: Kernel) -> str:
 def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """The value of every dim, from the shapes of the `In`s and `InOut`s.
 
-    Parameters
-    ----------
-    shapes
-        The shape of every input buffer, by operand name; with any leading dims where it has `...`.
+    `shapes`: the shape of every input buffer, by operand name; with any leading dims where it has
+    `...`.
     """
     dims: dict[str, int] = {}
     first: dict[str, str] = {}

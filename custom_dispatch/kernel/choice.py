@@ -126,11 +126,8 @@ class Choice(Callee):
 
         Some of them have further requirements, which say when a call is theirs.
 
-        Parameters
-        ----------
-        target
-            Where the call runs. Measurements apply to their own target only; on other targets, and
-            if none is given, the rules and the declared order decide.
+        `target`: where the call runs. Measurements apply to their own target only; on other
+        targets, and if none is given, the rules and the declared order decide.
         """
         key = frozenset(dims.items()), target
         found = self._ordered.get(key)

@@ -125,12 +125,8 @@ def _check_leading(kernel: str, operands: Sequence[Operand], inputs: Sequence[Op
 def check_structure(what: str, parts: Mapping[str, Mapping[str, Sequence[Operand]]]) -> None:
     """Require inputs and results of the same names and kinds, in one order.
 
-    Parameters
-    ----------
-    what
-        What the kernels belong to, for the error: "Choice `scale`".
-    parts
-        The inputs and the results of each kernel, by its name.
+    - `what`: what the kernels belong to, for the error: "Choice `scale`".
+    - `parts`: the inputs and the results of each kernel, by its name.
     """
     (first, of_first), *rest = parts.items()
     for name, operands in rest:

@@ -176,12 +176,8 @@ def first_fitting(
 ) -> Found:
     """What is returned for a kernel, or for the first of a choice that is not refused.
 
-    Parameters
-    ----------
-    found
-        What the error says: "No kernel of choice `scale` takes these arrays."
-    kernels
-        Those of the choice, where they are in another order than declared.
+    - `found`: what the error says: "No kernel of choice `scale` takes these arrays."
+    - `kernels`: those of the choice, where they are in another order than declared.
     """
     if isinstance(item, Kernel):
         return attempt(item)

@@ -130,10 +130,7 @@ def _read_launch(described: Mapping[str, Any]) -> dict[str, Any]:
 def read_expression(text: str, *, device: bool = False) -> Expr:
     """An expression from its text.
 
-    Parameters
-    ----------
-    device
-        Whether `compute_capability` is the device's, as it is in grids, and no dim.
+    `device`: whether `compute_capability` is the device's, as it is in grids, and no dim.
     """
     return _expression(_parsed(text), device)
 

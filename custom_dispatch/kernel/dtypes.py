@@ -134,12 +134,8 @@ _ALIASES = {
 def element_type(name: str | ElementType, *, where: str) -> ElementType:
     """Look an element type up by its name.
 
-    Parameters
-    ----------
-    name
-        "f32", "i32", ...
-    where
-        What is being declared, for the error: "operand `lhs`".
+    - `name`: "f32", "i32", ...
+    - `where`: what is being declared, for the error: "operand `lhs`".
     """
     found = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
     if isinstance(name, ElementType):

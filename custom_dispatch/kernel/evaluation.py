@@ -20,12 +20,8 @@ from custom_dispatch.kernel.size_arithmetic import compared, computed
 def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int:
     """The value of an expression.
 
-    Parameters
-    ----------
-    dims
-        The value of every dim in it, by name.
-    capability
-        The device's compute capability (major * 10 + minor); 0 on a CPU.
+    - `dims`: the value of every dim in it, by name.
+    - `capability`: the device's compute capability (major * 10 + minor); 0 on a CPU.
 
     Raises
     ------
@@ -107,14 +103,9 @@ def _dims_in(expr: Expr) -> tuple[Dim, ...]:
 def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -> None:
     """Refuse expressions that ask for a property of the device.
 
-    Parameters
-    ----------
-    what
-        What they are, for the error: "Operand `x`: its shape".
-    why
-        What is the same everywhere.
-    said
-        What is shown, if not the expression.
+    - `what`: what they are, for the error: "Operand `x`: its shape".
+    - `why`: what is the same everywhere.
+    - `said`: what is shown, if not the expression.
     """
     for expr in exprs:
         if uses_device(expr):

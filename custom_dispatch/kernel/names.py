@@ -25,12 +25,8 @@ systems allow."""
 def check_name(name: object, what: str) -> str:
     """Return `name` if it is an identifier of ASCII letters, digits and underscores.
 
-    Parameters
-    ----------
-    name
-        The name as the user gave it.
-    what
-        What it names, for the error: "kernel", "operand of kernel `simple_mul`".
+    - `name`: the name as the user gave it.
+    - `what`: what it names, for the error: "kernel", "operand of kernel `simple_mul`".
     """
     article = "an" if what[0] in "aeiou" else "a"
     if not isinstance(name, str):
@@ -81,14 +77,9 @@ def chosen(
 ) -> Found:
     """One of several things by its name; without a name the only one that there is.
 
-    Parameters
-    ----------
-    owner
-        What has them, and the verb, for errors: "`kernels.py` declares".
-    kind
-        What each is: "kernel".
-    option
-        How its name is given: "--kernel NAME".
+    - `owner`: what has them, and the verb, for errors: "`kernels.py` declares".
+    - `kind`: what each is: "kernel".
+    - `option`: how its name is given: "--kernel NAME".
     """
     if name is None and len(found) == 1:
         return next(iter(found.values()))
@@ -113,10 +104,7 @@ def check_switch(value: object, name: str) -> bool:
 
     A text would be true, `"off"` too.
 
-    Parameters
-    ----------
-    name
-        The argument's: "store".
+    `name`: the argument's: "store".
     """
     if not isinstance(value, bool):
         raise DeclarationError(
@@ -130,12 +118,8 @@ def check_switch(value: object, name: str) -> bool:
 def as_path(value: object, what: str, error: type[CustomDispatchError]) -> Path:
     """The path that a user gave.
 
-    Parameters
-    ----------
-    what
-        What it leads to, for the error: "The module".
-    error
-        The class to raise.
+    - `what`: what it leads to, for the error: "The module".
+    - `error`: the class to raise.
     """
     try:
         text = os.fspath(value)  # type: ignore[call-overload]

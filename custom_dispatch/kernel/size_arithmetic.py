@@ -46,14 +46,9 @@ def computed(
 ) -> int:
     """An operator's result for two sizes.
 
-    Parameters
-    ----------
-    name
-        One of + - * // % ceildiv minimum maximum.
-    text
-        The expression as it is printed, for errors.
-    values
-        What its dims are, for errors: `" for n = 8"`. Asked only when there is one.
+    - `name`: one of + - * // % ceildiv minimum maximum.
+    - `text`: the expression as it is printed, for errors.
+    - `values`: what its dims are, for errors: `" for n = 8"`. Asked only when there is one.
     """
     if name in DIVISIONS and right == 0:
         raise divides_by_zero(text, values)

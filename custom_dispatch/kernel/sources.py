@@ -149,14 +149,9 @@ def check_path(
 ) -> Path:
     """A file's or directory's path, relative to the declaring file's directory.
 
-    Parameters
-    ----------
-    what
-        What it is, for errors: "source".
-    base
-        The directory that it is relative to.
-    of
-        What it is a part of, if that is no kernel.
+    - `what`: what it is, for errors: "source".
+    - `base`: the directory that it is relative to.
+    - `of`: what it is a part of, if that is no kernel.
     """
     try:
         text = os.fspath(path)
@@ -229,10 +224,7 @@ def check_options(kernel: str, options: Sequence[str]) -> tuple[str, ...]:
 def is_argument(option: object, *, escaped: bool = False) -> bool:
     """Whether a program can be given it: text of characters that exist, none of them NUL.
 
-    Parameters
-    ----------
-    escaped
-        Whether it may have bytes that are no text, as Python keeps those of file names.
+    `escaped`: whether it may have bytes that are no text, as Python keeps those of file names.
     """
     if not isinstance(option, str) or "\0" in option:
         return False

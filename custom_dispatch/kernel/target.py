@@ -302,10 +302,7 @@ _GPU = r"cuda:(0|[1-9][0-9]{0,5})"
 def read_device(device: object, *, of_kernel: bool = False) -> str:
     """The name of a device, from text or a `torch.device`.
 
-    Parameters
-    ----------
-    of_kernel
-        Whether a kernel is called, which also runs on `CHECKED`.
+    `of_kernel`: whether a kernel is called, which also runs on `CHECKED`.
     """
     name = str(device) if str(type(device)) == "<class 'torch.device'>" else device
     names = ("auto", "cuda", "cpu", CHECKED) if of_kernel else ("auto", "cuda", "cpu")

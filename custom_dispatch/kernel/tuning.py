@@ -78,10 +78,7 @@ class Measured:
         the geometric mean of how much longer a kernel takes than the best one. Those within
         `EQUAL` of the best come as they are given.
 
-        Parameters
-        ----------
-        dims
-            The sizes that are known: none, where only the call tells.
+        `dims`: the sizes that are known: none, where only the call tells.
         """
         nearest = self._nearest(dims)
         slowness = {name: _slowness(nearest, name) for name in names}
@@ -103,10 +100,7 @@ class Measured:
         Between two measured sizes the nearer one counts, by their ratio. A kernel that is `_ALIKE`
         of the best goes on, so that a module has few to choose from.
 
-        Parameters
-        ----------
-        dims
-            The sizes of the others.
+        `dims`: the sizes of the others.
         """
         along = sorted({item.dims[name] for item in self.sizes if item.seconds})
         found: list[tuple[str, int | None]] = []

@@ -83,12 +83,8 @@ def _as_data(result: Result) -> dict[str, Any]:
 def read_table(text: str, where: str, choice: str) -> TuningTable:
     """A table from its text.
 
-    Parameters
-    ----------
-    where
-        What the file is called, for errors.
-    choice
-        The choice that it is for.
+    - `where`: what the file is called, for errors.
+    - `choice`: the choice that it is for.
     """
     try:
         content = json.loads(text, object_pairs_hook=_object)

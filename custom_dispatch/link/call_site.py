@@ -47,12 +47,8 @@ Types = Sequence[ir.Type | None]
 def resolve(what: str, item: Kernel | Choice, operands: Types, results: Types) -> Fitting:
     """The kernel that a call fits, as far as its types tell, and the type that its function has.
 
-    Parameters
-    ----------
-    what
-        The call, for errors: "The operator `mine.scale` at model.py:7".
-    operands, results
-        Its types, those of tensors and numbers as MLIR's own.
+    - `what`: the call, for errors: "The operator `mine.scale` at model.py:7".
+    - `operands`, `results`: its types, those of tensors and numbers as MLIR's own.
     """
     alone = isinstance(item, Kernel)
     return first_fitting(
@@ -77,10 +73,7 @@ class Fitting:
 class CallSite:
     """A call of a kernel, in whatever dialect.
 
-    Parameters
-    ----------
-    what
-        The call, for errors: "The operator `mine.scale` at model.py:7".
+    `what`: the call, for errors: "The operator `mine.scale` at model.py:7".
     """
 
     def __init__(self, what: str, kernel: Kernel) -> None:
@@ -115,11 +108,8 @@ class CallSite:
     def fit(self, operands: Types, results: Types, *, as_called: bool) -> Fitting:
         """Compare the call's types with the kernel's.
 
-        Parameters
-        ----------
-        as_called
-            Whether the function is to have all sizes that are known, which a choice depends on:
-            of a tensor that is absent, that it has no elements.
+        `as_called`: whether the function is to have all sizes that are known, which a choice
+        depends on: of a tensor that is absent, that it has no elements.
         """
         kernel = self._kernel
         given = (len(operands), len(results))
@@ -170,10 +160,7 @@ class CallSite:
         A result's sizes are the model's word for what comes out: they have to follow from the
         declaration.
 
-        Parameters
-        ----------
-        inputs
-            The sizes of each of `Kernel.arguments`; of one that is absent, all zero.
+        `inputs`: the sizes of each of `Kernel.arguments`; of one that is absent, all zero.
 
         Returns
         -------

@@ -82,10 +82,7 @@ class KernelFunction:
 class Callees:
     """The functions that linking declares, as they are asked for.
 
-    Parameters
-    ----------
-    taken
-        The names in the model that they must not have.
+    `taken`: the names in the model that they must not have.
     """
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -103,12 +100,8 @@ class Callees:
     ) -> str:
         """The symbol of a function of some type; declared where it is not yet.
 
-        Parameters
-        ----------
-        item
-            What it stands for.
-        kernel
-            One of a choice's kernels, whose types it has; the first if none is given.
+        - `item`: what it stands for.
+        - `kernel`: one of a choice's kernels, whose types it has; the first if none is given.
         """
         kind = function_type(kernel or kernels_of(item)[0], signature)
         key = (item.name, kind)
@@ -136,12 +129,8 @@ class Callees:
     ) -> list[ir.Value]:
         """Call such a function where the insertion point is; return its results.
 
-        Parameters
-        ----------
-        kernel
-            As of `declare`.
-        passed
-            Gives the value for one of `Kernel.arguments`, which has to have a type.
+        - `kernel`: as of `declare`.
+        - `passed`: gives the value for one of `Kernel.arguments`, which has to have a type.
         """
         symbol = self.declare(module, item, signature, kernel)
         types = map(ir.Type.parse, input_types(kernel, signature))
@@ -159,10 +148,7 @@ def kernel_functions(
 ) -> dict[str, KernelFunction]:
     """The functions through which a model calls kernels, by symbol.
 
-    Parameters
-    ----------
-    calls
-        Those that linking has declared itself, for calls in other dialects.
+    `calls`: those that linking has declared itself, for calls in other dialects.
     """
     declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
     given: list[Kernel | Choice] = [*library.kernels, *library.choices]
@@ -213,10 +199,7 @@ def needed(
 
     Where none calls it, it stays as it is.
 
-    Parameters
-    ----------
-    calls
-        As of `kernel_functions`.
+    `calls`: as of `kernel_functions`.
     """
     symbols = {choice.name, *(symbol for symbol, item in calls.items() if item.name == choice.name)}
     with module.context:
@@ -328,13 +311,9 @@ def kernel_uses(
 ) -> tuple[FunctionUse, ...]:
     """The kernels that each public function calls, by itself or through private functions.
 
-    Parameters
-    ----------
-    kernels
-        The kernels' names, by the symbols of the functions without a body that stand for them; of
-        a choice several, one of which runs.
-    direct
-        Those of these functions that take and return just what their kernel does.
+    - `kernels`: the kernels' names, by the symbols of the functions without a body that stand for
+      them; of a choice several, one of which runs.
+    - `direct`: those of these functions that take and return just what their kernel does.
     """
     bodies = {name_of(op): op for op in functions_of(module) if not is_declaration(op)}
     found = []

@@ -28,10 +28,7 @@ def arrange(
     `params_alpha`); values are the other arguments in order, and optional tensors may be missing
     at the end.
 
-    Parameters
-    ----------
-    what
-        The call, for errors.
+    `what`: the call, for errors.
     """
     kernel = kernels_of(item)[0]
     named = {

@@ -53,10 +53,7 @@ def _content_of(model: Model) -> tuple[bytes, str]:
 def parse_content(content: bytes, what: str) -> ir.Module:
     """Parse text or bytecode into a context of its own.
 
-    Parameters
-    ----------
-    what
-        What it is, for errors.
+    `what`: what it is, for errors.
     """
     try:
         source: Any = content if content.startswith(b"ML\xefR") else content.decode("utf-8")

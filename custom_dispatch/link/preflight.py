@@ -49,14 +49,9 @@ _EFFECTS = ("util.global.store", "util.global.store.indirect", "ml_program.globa
 def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]) -> dict[str, str]:
     """The preflight of each function that has one.
 
-    Parameters
-    ----------
-    model
-        The model, with kernels declared and not yet linked. It stays as it is.
-    checks
-        The kernels' functions as `Part.CHECKS` of their wrappers.
-    functions
-        Names of functions with one block; whether the sizes of their results are wanted.
+    - `model`: the model, with kernels declared and not yet linked. It stays as it is.
+    - `checks`: the kernels' functions as `Part.CHECKS` of their wrappers.
+    - `functions`: names of functions with one block; whether the sizes of their results are wanted.
 
     Returns
     -------

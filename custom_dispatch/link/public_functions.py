@@ -29,12 +29,8 @@ _ABI = "iree.abi"
 def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) -> None:
     """Replace every public function by the functions through which it is called from outside.
 
-    Parameters
-    ----------
-    stateless
-        Whether no call leaves anything behind.
-    graph
-        Whether each becomes a graph over buffers that stay.
+    - `stateless`: whether no call leaves anything behind.
+    - `graph`: whether each becomes a graph over buffers that stay.
     """
     names = {name_of(op) for op in symbols_of(module)}
     written = []

@@ -40,10 +40,8 @@ class SymbolicShapes(Generic[Size]):
     def same(self, known: Size, found: Size, problem: str) -> Size:
         """Two sizes that have to be the same, as one.
 
-        Parameters
-        ----------
-        problem
-            What is wrong where they are not: "`a`.shape[0] and `b`.shape[1] disagree on dim n".
+        `problem`: what is wrong where they are not: "`a`.shape[0] and `b`.shape[1] disagree on dim
+        n".
         """
         raise NotImplementedError
 
@@ -87,10 +85,7 @@ class SymbolicShapes(Generic[Size]):
     def bind(self, shapes: Mapping[str, Sequence[Size]]) -> None:
         """Take what the operands' shapes say.
 
-        Parameters
-        ----------
-        shapes
-            The shape of every input buffer, by operand name; none for one that is absent.
+        `shapes`: the shape of every input buffer, by operand name; none for one that is absent.
         """
         first: dict[str, str] = {}
         others: list[tuple[Expr, Size, str]] = []
@@ -138,10 +133,8 @@ class SymbolicShapes(Generic[Size]):
     def value(self, expr: Expr, *, checked: bool = True) -> Any:
         """As `custom_dispatch.kernel.evaluation.evaluate`, on symbols.
 
-        Parameters
-        ----------
-        checked
-            Whether it must have a value. Of `where`, one side need not: the call checks that.
+        `checked`: whether it must have a value. Of `where`, one side need not: the call checks
+        that.
         """
         match expr:
             case Constant(value):

@@ -94,12 +94,9 @@ def operands_for(branch: ir.Operation, block: ir.Block, index: int) -> list[int]
 def may_become(value: Any, outside: Container[ir.Value]) -> Sequence[ir.Value] | None:
     """The values of which one may be all that a computed value is; none, where it is a new one.
 
-    Parameters
-    ----------
-    value
-        A tensor, or an element of one inside of an operation of linalg.
-    outside
-        What nobody knows when the model is compiled; the rest may be found to be any number.
+    - `value`: a tensor, or an element of one inside of an operation of linalg.
+    - `outside`: what nobody knows when the model is compiled; the rest may be found to be any
+      number.
 
     Returns
     -------

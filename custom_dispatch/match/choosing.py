@@ -39,10 +39,7 @@ def chosen(found: Sequence[Placed], note: Callable[[Match, str], None]) -> list[
     first given. If places overlap, the pattern given first wins, and of its places the first in
     the model; the other result then gets the next smaller match.
 
-    Parameters
-    ----------
-    note
-        Is told what is not taken, and why.
+    `note`: is told what is not taken, and why.
     """
     by_root: dict[ir.Value, list[Placed]] = {}
     for item in found:

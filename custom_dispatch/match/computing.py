@@ -29,10 +29,7 @@ _CODES = {"si32": 3, "si64": 4}
 class Computer:
     """Puts into a model what operands have to be.
 
-    Parameters
-    ----------
-    order
-        Where the model's operations stand in it; gets the new ones.
+    `order`: where the model's operations stand in it; gets the new ones.
     """
 
     def __init__(self, order: dict[ir.Operation, float]) -> None:

@@ -63,10 +63,7 @@ def condition_of(
 ) -> Condition | None:
     """A bool that a pattern's function computes of positions; None for any other.
 
-    Parameters
-    ----------
-    operands
-        The function's parameters.
+    `operands`: the function's parameters.
     """
     if element_type(value) != BOOL:
         return None
@@ -101,12 +98,8 @@ def solve(
 ) -> dict[str, Solved] | str:
     """What operands have to be for a model's bool to be a pattern's condition, or why it is not.
 
-    Parameters
-    ----------
-    in_model
-        A size of the pattern's function as it is in the model.
-    names
-        The operands of the pattern's function.
+    - `in_model`: a size of the pattern's function as it is in the model.
+    - `names`: the operands of the pattern's function.
     """
     kind = builtin_type(found.type)
     if element_type(found) != BOOL or not isinstance(kind, ir.RankedTensorType):

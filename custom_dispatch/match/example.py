@@ -260,14 +260,10 @@ def read_example(
 ) -> Example:
     """The example that a module's public function is.
 
-    Parameters
-    ----------
-    module
-        In the context of the model, and normalised.
-    names
-        The arguments of the kernel that the parameters stand for, or numbers that fixed scalars are
-        functions of; None for those that the function says (`OPERANDS`), or for all that are not
-        fixed, without as many of the optional ones, from the last on, as there are too few.
+    - `module`: in the context of the model, and normalised.
+    - `names`: the arguments of the kernel that the parameters stand for, or numbers that fixed
+      scalars are functions of; None for those that the function says (`OPERANDS`), or for all that
+      are not fixed, without as many of the optional ones, from the last on, as there are too few.
     """
     kernel = pattern.kernel
     functions = [op for op in functions_of(module) if is_public(op) and not is_declaration(op)]

@@ -87,12 +87,9 @@ def number_for(match: Match, name: str, function: Callable[..., float]) -> float
 class KnownSizes(SymbolicShapes[Polynomial]):
     """What is known of a kernel's dims in a place of a model.
 
-    Parameters
-    ----------
-    is_strict
-        Whether sizes that the kernel takes for one have to be known to be the same. In the torch
-        dialect they may differ, and what is computed is broadcast then; in linalg and StableHLO
-        no valid program has others.
+    `is_strict`: whether sizes that the kernel takes for one have to be known to be the same. In the
+    torch dialect they may differ, and what is computed is broadcast then; in linalg and StableHLO
+    no valid program has others.
     """
 
     def __init__(self, kernel: Kernel, *, is_strict: bool) -> None:

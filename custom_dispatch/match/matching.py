@@ -61,13 +61,9 @@ _Ways = list[tuple[tuple[Pair, ...], State]]
 class Matcher:
     """Compares places with examples.
 
-    Parameters
-    ----------
-    held
-        What the model's weights hold.
-    loose
-        Whether sizes, and what may follow from them, are not looked at: to find out which sizes
-        to write an example for.
+    - `held`: what the model's weights hold.
+    - `loose`: whether sizes, and what may follow from them, are not looked at: to find out which
+      sizes to write an example for.
     """
 
     def __init__(self, held: Held = NOTHING, *, loose: bool = False) -> None:
@@ -86,10 +82,7 @@ class Matcher:
     ) -> Match | Miss:
         """Compare the place whose last operation is given.
 
-        Parameters
-        ----------
-        others
-            The model's operations by name, for examples of several results.
+        `others`: the model's operations by name, for examples of several results.
         """
         return next(self.matches(example, root, others), None) or self.miss
 

@@ -66,12 +66,8 @@ class _Place:
 class NearMisses:
     """What is noted of places while patterns are looked for, and what is told of it.
 
-    Parameters
-    ----------
-    order
-        The model's operations, each with its position.
-    match
-        Compares a place with an example.
+    - `order`: the model's operations, each with its position.
+    - `match`: compares a place with an example.
     """
 
     def __init__(
@@ -121,13 +117,9 @@ class NearMisses:
     def told(self, placed: Sequence[Placed], required: Collection[str]) -> tuple[NearMiss, ...]:
         """What is told, as long as the model is as it was.
 
-        Parameters
-        ----------
-        placed
-            The places that kernels take: part of one may well look like another pattern.
-        required
-            Kernels that have to be found: each has its own near misses. Of all others a place names
-            the nearest alone.
+        - `placed`: the places that kernels take: part of one may well look like another pattern.
+        - `required`: kernels that have to be found: each has its own near misses. Of all others a
+          place names the nearest alone.
         """
         gone = {position: item.kernel for item in placed for position, _ in item.operations}
         found = set(gone.values())

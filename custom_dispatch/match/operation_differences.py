@@ -149,16 +149,10 @@ def other_attribute(
 ) -> str:
     """The name of an attribute that differs; empty where none does.
 
-    Parameters
-    ----------
-    mine, its
-        The example's operation and the model's, of one name.
-    defaults
-        What attributes are that they do not say.
-    besides
-        Those that are not compared.
-    loose
-        Whether what may be sizes is not compared.
+    - `mine`, `its`: the example's operation and the model's, of one name.
+    - `defaults`: what attributes are that they do not say.
+    - `besides`: those that are not compared.
+    - `loose`: whether what may be sizes is not compared.
     """
     names = {*mine.attributes, *its.attributes} - {*_NOT_COMPARED, *besides}
     if mine.name == "linalg.generic":
@@ -182,12 +176,8 @@ def other_attribute(
 def axes_of(its: ir.Operation, said: ir.Attribute | ir.Value) -> list[int] | None:
     """The axes that a node of ONNX says, from the front; None where they or the rank are not known.
 
-    Parameters
-    ----------
-    its
-        The node in the model, where tensors have ranks: those of patterns have any.
-    said
-        An attribute or an operand of that node, or of the pattern's.
+    - `its`: the node in the model, where tensors have ranks: those of patterns have any.
+    - `said`: an attribute or an operand of that node, or of the pattern's.
     """
     tensors = its.results if kind_of(its) in _OF_RESULT else its.operands
     kind = builtin_type(tensors[0].type) if len(tensors) else None

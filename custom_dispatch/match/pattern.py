@@ -179,10 +179,7 @@ def with_own_names(
 ) -> list[Anything]:
     """The patterns, each with a kernel whose name nothing else in the model has.
 
-    Parameters
-    ----------
-    called
-        What the model calls by name.
+    `called`: what the model calls by name.
     """
     names = Names(called)
     found = []
@@ -336,10 +333,7 @@ def as_list(items: Any) -> list[Any]:
 def check_found(patterns: Sequence[Replaceable], report: Replaced, optional: str) -> None:
     """Require that each pattern was found that has to be.
 
-    Parameters
-    ----------
-    optional
-        How one is written that need not be found.
+    `optional`: how one is written that need not be found.
     """
     for pattern in patterns:
         name = pattern.item.name

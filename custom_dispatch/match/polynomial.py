@@ -20,14 +20,9 @@ _ONE: Product = frozenset()
 class Atom:
     """A number of which nothing else is known.
 
-    Parameters
-    ----------
-    of
-        What tells it from others: a word for what it is, and of what.
-    name
-        What messages call it.
-    least
-        The least that it can be; None where that is not known.
+    - `of`: what tells it from others: a word for what it is, and of what.
+    - `name`: what messages call it.
+    - `least`: the least that it can be; None where that is not known.
     """
 
     of: tuple[Any, ...]

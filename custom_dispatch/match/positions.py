@@ -330,10 +330,7 @@ _LITERAL = "torch.vtensor.literal"
 class Held:
     """Constants by value.
 
-    Parameters
-    ----------
-    constants
-        What reads those that the module does not have as attributes.
+    `constants`: what reads those that the module does not have as attributes.
     """
 
     def __init__(self, constants: Mapping[ir.Value, Callable[[], Array]] | None = None) -> None:

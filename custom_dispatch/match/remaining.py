@@ -32,10 +32,7 @@ def remaining_in(
 ) -> tuple[Remaining, ...]:
     """The operations of each kind that are left, beside those that kernels took.
 
-    Parameters
-    ----------
-    staying
-        Operations that a kernel could have taken, and IREE's code does faster.
+    `staying`: operations that a kernel could have taken, and IREE's code does faster.
     """
     left: dict[str, list[ir.Operation]] = {}
     parts = [op for op in module.body.operations if DEFINITION not in op.attributes]

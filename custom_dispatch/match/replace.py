@@ -66,21 +66,13 @@ def replace_places(
 ) -> Replaced:
     """Put calls of kernels into a model.
 
-    Parameters
-    ----------
-    module
-        The model, which is changed: private functions become part of those that call them.
-    items
-        Patterns.
-    callees
-        Where the kernels' functions are declared; a model in the torch dialect, which calls kernels
-        as operators, needs none.
-    held
-        What the model's weights hold that are outside of it.
-    optional
-        How a pattern is written that need not be found, for errors.
-    moved
-        Gets what stands for each value that a kernel gives by now.
+    - `module`: the model, which is changed: private functions become part of those that call them.
+    - `items`: patterns.
+    - `callees`: where the kernels' functions are declared; a model in the torch dialect, which
+      calls kernels as operators, needs none.
+    - `held`: what the model's weights hold that are outside of it.
+    - `optional`: how a pattern is written that need not be found, for errors.
+    - `moved`: gets what stands for each value that a kernel gives by now.
     """
     patterns = patterns_of(items)
     normalise(module)
@@ -160,10 +152,8 @@ class _Work:
     def find(self, order: int, group: Sequence[Replaceable], examples: Examples) -> list[Placed]:
         """Every place that computes a pattern.
 
-        Parameters
-        ----------
-        group
-            The pattern for each kernel of one signature, the first of which the examples are of.
+        `group`: the pattern for each kernel of one signature, the first of which the examples are
+        of.
         """
         found, name = [], examples.pattern.item.name
         for kind in sorted(examples.roots()):

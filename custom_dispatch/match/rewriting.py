@@ -25,10 +25,7 @@ MOST_ROUNDS = 3
 def write_first(match: Match, current: Callable[[ir.Value], ir.Value]) -> list[ir.Value]:
     """The first function of a place's pattern, at the insertion point.
 
-    Parameters
-    ----------
-    current
-        What stands in the place of a value by now.
+    `current`: what stands in the place of a value by now.
 
     Returns
     -------

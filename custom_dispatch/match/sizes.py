@@ -238,10 +238,7 @@ def _is_below_zero(condition: ir.Value) -> bool:
 def in_terms_of(size: Size, value_of: Callable[[Atom], Size]) -> Size:
     """A size with others in the place of values and extents.
 
-    Parameters
-    ----------
-    value_of
-        What stands in the place of an atom ("value", ...) or ("extent", ...).
+    `value_of`: what stands in the place of an atom ("value", ...) or ("extent", ...).
     """
     if not isinstance(size, Polynomial):
         return size

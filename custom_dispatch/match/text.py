@@ -42,12 +42,8 @@ def text_examples(pattern: Pattern, model: Searched) -> Examples:
 class Examples:
     """What places of a model are compared with.
 
-    Parameters
-    ----------
-    pattern
-        The pattern that the examples are of.
-    known
-        Those that need no place.
+    - `pattern`: the pattern that the examples are of.
+    - `known`: those that need no place.
     """
 
     def __init__(self, pattern: Replaceable, known: Collection[Example]) -> None:
@@ -86,10 +82,7 @@ _FLOATS = ("f16", "bf16", "f32", "f64")
 class Searched:
     """A model, which stays as it is while patterns are looked for.
 
-    Parameters
-    ----------
-    names
-        Those of its operations.
+    `names`: those of its operations.
     """
 
     def __init__(self, module: ir.Module, names: Collection[str]) -> None:

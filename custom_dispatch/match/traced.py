@@ -34,10 +34,7 @@ _STEPS = {"f": 1.0, "i": 4}
 def scalar_values(pattern: OfFunctions, names: Sequence[str]) -> list[dict[str, Any]]:
     """Two values for each scalar among a function's parameters, which no other scalar has.
 
-    Parameters
-    ----------
-    names
-        The parameters that are scalars.
+    `names`: the parameters that are scalars.
     """
     first, second = dict[str, Any](), dict[str, Any]()
     seen: list[str] = []
@@ -67,15 +64,10 @@ def read_traced(
 ) -> Example:
     """The example that a traced function is.
 
-    Parameters
-    ----------
-    modules
-        The function, traced with the first and, if it takes scalars, with the second values of
-        `scalar_values`; in the model's context.
-    tensors, scalars
-        Its parameters.
-    **more
-        `words`, `held` and `first` of `Example`.
+    - `modules`: the function, traced with the first and, if it takes scalars, with the second
+      values of `scalar_values`; in the model's context.
+    - `tensors`, `scalars`: its parameters.
+    - `**more`: `words`, `held` and `first` of `Example`.
     """
     order = [pattern.arguments[name].name for name in tensors]
     example = replace(read_example(pattern, modules[0], order), **more)
@@ -131,10 +123,7 @@ def _depends(pattern: Any, scalars: Sequence[str]) -> DeclarationError:
 def leading_count(example: Example, op: ir.Operation) -> int:
     """How many leading dims a place has, 0 for a kernel without; -1 where it cannot be one.
 
-    Parameters
-    ----------
-    op
-        The last operation of the place.
+    `op`: the last operation of the place.
     """
     index = example.roots[0]
     result = ir.OpResult(example.results[index]).result_number
@@ -176,10 +165,7 @@ Computes = Callable[..., Any]
 def check_functions(item: Kernel | Choice, given: Any, framework: str) -> tuple[Computes, ...]:
     """The functions of a pattern, given as one or several.
 
-    Parameters
-    ----------
-    framework
-        Whose they are, for errors: "PyTorch".
+    `framework`: whose they are, for errors: "PyTorch".
     """
     functions = tuple(given) if isinstance(given, list | tuple) else (given,)
     if not functions or not all(map(callable, functions)):
@@ -244,10 +230,7 @@ class OfFunctions(Replaceable):
 class TracedExamples(Examples):
     """Examples that are traced for what places have, each once.
 
-    Parameters
-    ----------
-    model
-        The model, in whose context they are.
+    `model`: the model, in whose context they are.
     """
 
     def __init__(self, pattern: OfFunctions, model: Searched) -> None:

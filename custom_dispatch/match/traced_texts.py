@@ -18,16 +18,10 @@ T = TypeVar("T")
 class Framework:
     """A framework that patterns' functions are written in.
 
-    Parameters
-    ----------
-    packages
-        Those that it consists of.
-    distributions
-        What pip calls them: their versions change what comes out of a function.
-    constants
-        Types whose objects are known by their texts, such as those of dtypes.
-    open_to_all, parts_of
-        As for `function_identity`.
+    - `packages`: those that it consists of.
+    - `distributions`: what pip calls them: their versions change what comes out of a function.
+    - `constants`: types whose objects are known by their texts, such as those of dtypes.
+    - `open_to_all`, `parts_of`: as for `function_identity`.
     """
 
     packages: tuple[str, ...]
@@ -45,11 +39,8 @@ def kept_text(
 ) -> str | T:
     """A text that follows from a function and further parts; from the store if it is there.
 
-    Parameters
-    ----------
-    make
-        Makes it. What it gives that is no text is not kept, nor is anything of a function that
-        refers to what has no known form.
+    `make`: makes it. What it gives that is no text is not kept, nor is anything of a function that
+    refers to what has no known form.
     """
     identity = function_identity(
         function,

@@ -24,10 +24,7 @@ EVERY = range(sys.maxsize)
 def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> bool:
     """Whether a type is one that a pattern's stands for: the same, with any size for each `?`.
 
-    Parameters
-    ----------
-    any_sizes
-        Sizes of the pattern that stand for any, too.
+    `any_sizes`: sizes of the pattern that stand for any, too.
     """
     if wanted == found:
         return True
@@ -118,10 +115,7 @@ def inverse(axes: Axes) -> tuple[int, ...]:
 def as_the_kernels(kind: ir.Type, axes: Axes | None) -> ir.Type:
     """The type that a tensor of the model has for the kernel.
 
-    Parameters
-    ----------
-    axes
-        What the model has done to the kernel's axes; None for nothing.
+    `axes`: what the model has done to the kernel's axes; None for nothing.
     """
     found = builtin_type(kind)
     if axes is None or not isinstance(found, ir.RankedTensorType) or found.rank != len(axes):
@@ -132,10 +126,7 @@ def as_the_kernels(kind: ir.Type, axes: Axes | None) -> ir.Type:
 def transpose(value: ir.Value, axes: Axes | None, dialect: str) -> ir.Value:
     """A tensor with its axes in another order, where the insertion point is.
 
-    Parameters
-    ----------
-    dialect
-        Of the operations around it: "stablehlo", or others, among which linalg's are.
+    `dialect`: of the operations around it: "stablehlo", or others, among which linalg's are.
     """
     if axes is None:
         return value

@@ -50,19 +50,12 @@ _MOST_OF_MEMORY = 8
 class Bench:
     """A function of a module on a device, to be measured for several inputs.
 
-    Parameters
-    ----------
-    source, label
-        The module's bytes, and its name in messages.
-    function
-        The function's name; None for the only one.
-    device
-        As for `cd.load`.
-    kernel
-        The kernel that the function is, where it is at hand with its reference; else what the
-        module says of it.
-    reason
-        Why it is this device, where the caller chose.
+    - `source`, `label`: the module's bytes, and its name in messages.
+    - `function`: the function's name; None for the only one.
+    - `device`: as for `cd.load`.
+    - `kernel`: the kernel that the function is, where it is at hand with its reference; else what
+      the module says of it.
+    - `reason`: why it is this device, where the caller chose.
 
     Raises
     ------
@@ -131,12 +124,9 @@ class Bench:
     ) -> Measurement:
         """Check the results for some inputs, and time calls with them.
 
-        Parameters
-        ----------
-        repetitions, budget_s
-            How many calls of each kind are timed at most, and for how many seconds.
-        reference
-            Whether to compare with the kernel's reference, where there is one.
+        - `repetitions`, `budget_s`: how many calls of each kind are timed at most, and for how many
+          seconds.
+        - `reference`: whether to compare with the kernel's reference, where there is one.
 
         Raises
         ------

@@ -50,14 +50,9 @@ class ChildEndedError(Exception):
 class Child:
     """The process, started when it is first asked, and again after it ended.
 
-    Parameters
-    ----------
-    module, name
-        Where the class is whose methods are called.
-    shown
-        Whether what the process writes to its standard error is written to that of this one.
-    **made_with
-        What an object of the class is made with.
+    - `module`, `name`: where the class is whose methods are called.
+    - `shown`: whether what the process writes to its standard error is written to that of this one.
+    - `**made_with`: what an object of the class is made with.
     """
 
     def __init__(self, module: str, name: str, *, shown: bool = False, **made_with: Any) -> None:

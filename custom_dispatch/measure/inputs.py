@@ -74,12 +74,8 @@ def inputs_for_kernel(
 ) -> BenchInputs:
     """Random inputs of a kernel, for the sizes that the dims give.
 
-    Parameters
-    ----------
-    with_optional
-        Whether optional operands are there, too.
-    scalars
-        The values of scalars that are given, by name; others are `some_number`.
+    - `with_optional`: whether optional operands are there, too.
+    - `scalars`: the values of scalars that are given, by name; others are `some_number`.
     """
     check_dims(kernel, dims, "--dims", " ")
     grids_for(kernel, dims)
@@ -195,10 +191,7 @@ def _flat(kernel: Kernel, named: Mapping[str, Any]) -> tuple[Any, ...]:
 def launch_numbers(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """What `abi.constants_of` makes the 32-bit words of a launch from, by operand name.
 
-    Parameters
-    ----------
-    given
-        The arguments of the call by operand name.
+    `given`: the arguments of the call by operand name.
     """
     numbers: dict[str, Any] = {}
     for operand in kernel.operands:

@@ -35,14 +35,9 @@ def time_in_turn(
 ) -> dict[str, Timing]:
     """Time calls in turn, in rounds of blocks: a block of one kind warms up before it is timed.
 
-    Parameters
-    ----------
-    calls
-        Each makes one call, and returns the seconds it took.
-    repetitions
-        Calls of each kind, at most; at least one a round is made.
-    budget_s
-        Seconds after which no more calls of a kind are made, over all rounds.
+    - `calls`: each makes one call, and returns the seconds it took.
+    - `repetitions`: calls of each kind, at most; at least one a round is made.
+    - `budget_s`: seconds after which no more calls of a kind are made, over all rounds.
     """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(min(_ROUNDS, repetitions)):

@@ -138,18 +138,11 @@ class NativeContext:
 class NativeLaunch:
     """A kernel of an object with everything that its launch needs, ready to be launched again.
 
-    Parameters
-    ----------
-    image
-        The object's bytes.
-    symbol
-        The kernel's name in it.
-    grid, block
-        In blocks and threads.
-    bindings
-        Device addresses, in binding order.
-    constants
-        32-bit constants, behind them.
+    - `image`: the object's bytes.
+    - `symbol`: the kernel's name in it.
+    - `grid`, `block`: in blocks and threads.
+    - `bindings`: device addresses, in binding order.
+    - `constants`: 32-bit constants, behind them.
     """
 
     def __init__(
@@ -183,10 +176,7 @@ class NativeLaunch:
     def run(self, times: int = 1) -> None:
         """Launch it, and wait until it is done. A grid of no blocks is not launched, as in IREE.
 
-        Parameters
-        ----------
-        times
-            How many launches to wait for, one behind the other.
+        `times`: how many launches to wait for, one behind the other.
         """
         for _ in range(times):
             self.enqueue()
@@ -195,11 +185,8 @@ class NativeLaunch:
     def enqueue(self, stream: int = 0) -> None:
         """Launch it behind everything else in a stream, and wait for nothing.
 
-        Parameters
-        ----------
-        stream
-            The driver's handle, as of `torch.cuda.current_stream().cuda_stream`; 0, the default
-            stream.
+        `stream`: the driver's handle, as of `torch.cuda.current_stream().cuda_stream`; 0, the
+        default stream.
         """
         if not self._empty:
             handle = ctypes.c_void_p(stream)

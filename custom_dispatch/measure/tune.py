@@ -61,18 +61,11 @@ def tune(
 ) -> Measured:
     """Measure every kernel of a choice for some sizes, on the device of this machine.
 
-    Parameters
-    ----------
-    sizes
-        The value of every dim, once for each measurement.
-    target
-        What the kernels are built for: of the GPU, or the CPU.
-    device
-        The GPU, where the target is one.
-    objects
-        A directory of what `write_objects` built; nothing is compiled then.
-    report, done
-        Called with what is done now, and with what came out for each of the sizes.
+    - `sizes`: the value of every dim, once for each measurement.
+    - `target`: what the kernels are built for: of the GPU, or the CPU.
+    - `device`: the GPU, where the target is one.
+    - `objects`: a directory of what `write_objects` built; nothing is compiled then.
+    - `report`, `done`: called with what is done now, and with what came out for each of the sizes.
     """
     for dims in sizes:
         for kernel in choice.kernels:
@@ -147,12 +140,8 @@ def _best_said(found: MeasuredSizes) -> str:
 class Runner:
     """Measures candidates for one set of sizes after another.
 
-    Parameters
-    ----------
-    device
-        The name of the GPU, or "cpu".
-    directory
-        For the files that the process reads.
+    - `device`: the name of the GPU, or "cpu".
+    - `directory`: for the files that the process reads.
     """
 
     def __init__(
@@ -197,11 +186,8 @@ class Runner:
     def measure(self, dims: Dims, reference: Path | None) -> tuple[Result, ...]:
         """Every candidate for some sizes.
 
-        Parameters
-        ----------
-        reference
-            A file of the results that are right; else they are those of a kernel that was right
-            for other sizes, or of the first.
+        `reference`: a file of the results that are right; else they are those of a kernel that was
+        right for other sizes, or of the first.
         """
         problems = {
             index: problem

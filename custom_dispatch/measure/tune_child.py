@@ -65,10 +65,8 @@ class Effort:
 class Candidates:
     """The kernels that are measured, on one device.
 
-    Parameters
-    ----------
-    request
-        A file that says of each kernel its declaration, the file of its code, and its symbol there.
+    `request`: a file that says of each kernel its declaration, the file of its code, and its symbol
+    there.
     """
 
     def __init__(self, request: str, device: str, effort: dict[str, Any]) -> None:

@@ -82,10 +82,7 @@ class Access:
     def alone(self, timeout: float) -> Iterator[bool]:
         """Let no other thread call anything; yields whether that was reached.
 
-        Parameters
-        ----------
-        timeout
-            How long to wait for the calls of other threads, in seconds.
+        `timeout`: how long to wait for the calls of other threads, in seconds.
         """
         global _alone
         me = threading.get_ident()
@@ -110,10 +107,7 @@ class Access:
     def ended_by(self, name: str, error: Exception, device: Any) -> DeviceError | None:
         """Say what a failure of `name` did to the device, where it made it unusable.
 
-        Parameters
-        ----------
-        device
-            IREE's device.
+        `device`: IREE's device.
         """
         if self.gpu is None:
             return None

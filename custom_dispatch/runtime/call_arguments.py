@@ -50,11 +50,8 @@ def scalar_value(
 ) -> float | int:
     """A number for a scalar argument.
 
-    Parameters
-    ----------
-    signless
-        Take an integer of either signedness, and return it as the signed one of the same bits:
-        what a model's integer types mean.
+    `signless`: take an integer of either signedness, and return it as the signed one of the same
+    bits: what a model's integer types mean.
     """
     try:
         number = float(value) if kind.is_float else int(value)
@@ -119,12 +116,8 @@ def _plain(kind: ValueType) -> tuple[ElementType, int, tuple[int, ...] | None] |
 class Arguments:
     """What a function's calls pass.
 
-    Parameters
-    ----------
-    name, points
-        The function's.
-    device
-        Where its arguments are to be.
+    - `name`, `points`: the function's.
+    - `device`: where its arguments are to be.
     """
 
     def __init__(self, name: str, points: EntryPoints, device: OpenDevice) -> None:
@@ -200,14 +193,9 @@ class Arguments:
     ) -> tuple[Any, bool]:
         """A call's inputs, and whether one of the arguments is not numpy's.
 
-        Parameters
-        ----------
-        needs
-            Takes what must be over before they are read.
-        translated
-            What a failure of IREE means to the caller.
-        storages
-            Buffers to be written, which stand behind them.
+        - `needs`: takes what must be over before they are read.
+        - `translated`: what a failure of IREE means to the caller.
+        - `storages`: buffers to be written, which stand behind them.
         """
         inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
         on_device = False
@@ -255,14 +243,9 @@ class Arguments:
     ) -> bool:
         """Add an array that was checked to a call; return whether it is not numpy's.
 
-        Parameters
-        ----------
-        needs
-            Takes what must be over before the array is read.
-        translated
-            What a failure of IREE means to the caller.
-        placed
-            Puts it on the device.
+        - `needs`: takes what must be over before the array is read.
+        - `translated`: what a failure of IREE means to the caller.
+        - `placed`: puts it on the device.
         """
         needs.of(array)
         try:

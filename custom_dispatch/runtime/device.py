@@ -32,10 +32,7 @@ def devices() -> tuple[Device, ...]:
 def device_problem(device: str) -> str | None:
     """Why a device cannot be used: None when it can, else a sentence or two with the next step.
 
-    Parameters
-    ----------
-    device
-        "cuda" or "cpu", or "cuda:1" for the second GPU.
+    `device`: "cuda" or "cpu", or "cuda:1" for the second GPU.
     """
     index = gpu_index(read_device(device))
     if index is None:
@@ -78,14 +75,10 @@ def iree_drivers() -> tuple[str, ...]:
 def hal_device(name: str, *, graphs: bool = False) -> Any:
     """IREE's device, made once a process.
 
-    Parameters
-    ----------
-    name
-        As of `Device.argument`.
-    graphs
-        For a GPU: whether commands that are recorded once become CUDA graphs. All that is recorded
-        in a call becomes one there too, which takes longer than to launch it; so there are two
-        devices. They share the GPU's context and memory, but not each other's semaphores.
+    - `name`: as of `Device.argument`.
+    - `graphs`: for a GPU: whether commands that are recorded once become CUDA graphs. All that is
+      recorded in a call becomes one there too, which takes longer than to launch it; so there are
+      two devices. They share the GPU's context and memory, but not each other's semaphores.
     """
     import iree.runtime as rt
 
@@ -211,10 +204,7 @@ class OpenDevice:
         between. So nobody else allocates meanwhile: other threads' calls are waited for, and the
         GIL, which this holds, keeps other libraries from it.
 
-        Parameters
-        ----------
-        timeout
-            How long to wait for the calls of other threads, in seconds.
+        `timeout`: how long to wait for the calls of other threads, in seconds.
         """
         with self.access, self.access.alone(timeout) as alone:
             if alone:

@@ -33,14 +33,9 @@ class Choice:
 def choose_device(wanted: str, label: str, manifest: Manifest | None) -> Choice:
     """Choose the device that a module is to run on.
 
-    Parameters
-    ----------
-    wanted
-        "auto": the first GPU if the module holds something for it, else the CPU.
-    label
-        The module's name in messages.
-    manifest
-        What the module holds, where it says so.
+    - `wanted`: "auto": the first GPU if the module holds something for it, else the CPU.
+    - `label`: the module's name in messages.
+    - `manifest`: what the module holds, where it says so.
     """
     wanted = read_device(wanted)
     name = "cuda" if wanted in ("auto", "cpu") else wanted

@@ -187,12 +187,8 @@ class ForeignArray:
 
         The other library's array lives as long as the view. This is done once.
 
-        Parameters
-        ----------
-        device
-            IREE's device, on whose memory the array is.
-        code
-            IREE's element type.
+        - `device`: IREE's device, on whose memory the array is.
+        - `code`: IREE's element type.
         """
         tensor = self._tensor
         if tensor.byte_offset:  # IREE refuses offsets, which are part of the address all the same
@@ -209,12 +205,8 @@ class ForeignArray:
 def give(device: Any, view: Any, kind: ElementType, where: tuple[int, int]) -> Any:
     """A DLPack capsule of a buffer on a device; the buffer lives as long as what is made of it.
 
-    Parameters
-    ----------
-    view
-        Its element type says the signedness of integers, and is of bytes for 8-bit floats.
-    where
-        DLPack's device type and number.
+    - `view`: its element type says the signedness of integers, and is of bytes for 8-bit floats.
+    - `where`: DLPack's device type and number.
     """
     capsule = device.create_dlpack_capsule(view, *where)
     code = next((code for code, name in _FLOAT8.items() if name == kind.name), None)

@@ -347,10 +347,8 @@ _ANYBODY = -1
 def note_export(gpu: int, stream: int | None) -> None:
     """Say that an array on a GPU was given to another library.
 
-    Parameters
-    ----------
-    stream
-        The one that DLPack's `__dlpack__` was called with: None stands for the default stream.
+    `stream`: the one that DLPack's `__dlpack__` was called with: None stands for the default
+    stream.
     """
     known = (_LEGACY_STREAM, _PER_THREAD_STREAM)
     # Another stream may be destroyed, and must not be asked for then.

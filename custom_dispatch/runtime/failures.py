@@ -76,12 +76,8 @@ class Findings:
     Once they have been called, findings are no longer written to standard error, so they are called
     when the module is loaded.
 
-    Parameters
-    ----------
-    context, device
-        The module's VM context and device.
-    functions
-        One for each executable (`custom_dispatch.ir.executable`).
+    - `context`, `device`: the module's VM context and device.
+    - `functions`: one for each executable (`custom_dispatch.ir.executable`).
     """
 
     def __init__(self, context: Any, device: Any, functions: Sequence[Any]) -> None:

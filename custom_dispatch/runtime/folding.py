@@ -35,12 +35,8 @@ def fold_call(
 ) -> FoldedCall:
     """A call as the kernel sees it: with leading dims as one.
 
-    Parameters
-    ----------
-    operands
-        What the arguments are for; those that are no buffers are passed on.
-    out
-        The arrays to write into, if there are some: what the call returns.
+    - `operands`: what the arguments are for; those that are no buffers are passed on.
+    - `out`: the arrays to write into, if there are some: what the call returns.
     """
     leading, folded_ones = _fold_arguments(kernel, operands, arguments)
     if leading is None:
@@ -135,10 +131,7 @@ def _unfold_results(kernel: Kernel, leading: Shape, results: Any) -> Any:
 def reshaped(array: Any, shape: Shape, *, writes: bool = False, what: str = "") -> Any:
     """The same elements in another shape.
 
-    Parameters
-    ----------
-    writes
-        Whether the array is to be written: then a copy will not do.
+    `writes`: whether the array is to be written: then a copy will not do.
     """
     if tuple(array.shape) == shape:
         return array
@@ -163,12 +156,8 @@ def _with_gaps(what: str) -> CallError:
 class LeadingFunction(Function):
     """A kernel's own function, which takes any leading dims where the kernel has `...`.
 
-    Parameters
-    ----------
-    kernel
-        As it was declared.
-    *parts
-        As of a function.
+    - `kernel`: as it was declared.
+    - `*parts`: as of a function.
     """
 
     def __init__(self, kernel: Kernel, *parts: Any) -> None:

@@ -62,14 +62,9 @@ def open_parameters(
 ) -> list[Any]:
     """IREE's providers of the weights that a module needs.
 
-    Parameters
-    ----------
-    label
-        What messages call the module.
-    path
-        Its file, beside which its weights are looked for.
-    given
-        The weights, where the caller says so.
+    - `label`: what messages call the module.
+    - `path`: its file, beside which its weights are looked for.
+    - `given`: the weights, where the caller says so.
     """
     if isinstance(given, Mapping):
         return [

@@ -36,18 +36,13 @@ def function_identity(
     None where it refers to what has no known form, such as an object of a class of the user's:
     what the function computes may change then without being seen.
 
-    Parameters
-    ----------
-    packages
-        Packages whose functions and classes are known by their names. Their versions are not part
-        of the digest.
-    constants
-        Types whose objects are known by their texts.
-    open_to_all
-        Names of the packages' under which others put things of their own, and what the packages
-        themselves have there: {"ops": ["aten"]} for `torch.ops.aten`.
-    parts_of
-        What an object is known by instead of itself; None for one that it knows nothing of.
+    - `packages`: packages whose functions and classes are known by their names. Their versions are
+      not part of the digest.
+    - `constants`: types whose objects are known by their texts.
+    - `open_to_all`: names of the packages' under which others put things of their own, and what the
+      packages themselves have there: {"ops": ["aten"]} for `torch.ops.aten`.
+    - `parts_of`: what an object is known by instead of itself; None for one that it knows nothing
+      of.
     """
     try:
         return key_of(

@@ -35,13 +35,9 @@ _NOT_IN_KEYS = "not_in_keys"
 def key_of(kind: str, *parts: object) -> bytes:
     """The key of a result: SHA-256 over its kind and everything that can change it.
 
-    Parameters
-    ----------
-    kind
-        What was made: "compile", "module". Results of different kinds never share a key.
-    parts
-        None, numbers, texts, bytes, paths, sequences, mappings and dataclasses of such. Of a
-        dataclass every field counts, except those whose metadata says `not_in_keys`.
+    - `kind`: what was made: "compile", "module". Results of different kinds never share a key.
+    - `parts`: none, numbers, texts, bytes, paths, sequences, mappings and dataclasses of such. Of a
+      dataclass every field counts, except those whose metadata says `not_in_keys`.
 
     Raises
     ------

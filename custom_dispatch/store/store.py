@@ -57,10 +57,7 @@ def read_private_file(path: Path, limit: int) -> bytes | None:
 
     Links are not followed, and nothing is waited for: a pipe in a file's place is no file.
 
-    Parameters
-    ----------
-    limit
-        The most bytes that a file may have.
+    `limit`: the most bytes that a file may have.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -143,10 +140,7 @@ def items(directory: Path) -> Iterator[Item]:
 def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
     """Remove the files used longest ago until all are below a limit; return how many went.
 
-    Parameters
-    ----------
-    keep
-        A file that stays: the newest.
+    `keep`: a file that stays: the newest.
     """
     found = sorted(items(directory), key=lambda item: item.used_ns)
     latest = max((item.used_ns for item in found), default=0)
@@ -186,13 +180,9 @@ class StoreWarning(UserWarning):
 class Store:
     """A directory of entries.
 
-    Parameters
-    ----------
-    path
-        The directory. It must be this user's alone: who may write it may have this user run any
-        code.
-    limit
-        The bytes that it may have. The entries that were not used for longest make room.
+    - `path`: the directory. It must be this user's alone: who may write it may have this user run
+      any code.
+    - `limit`: the bytes that it may have. The entries that were not used for longest make room.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -313,15 +303,10 @@ def remember(
 
     Threads that ask for the same key at the same time wait for the first.
 
-    Parameters
-    ----------
-    store
-        None where nothing is kept.
-    key
-        Gives the key. Without one, or where a file that it follows from cannot be read, nothing is
-        kept either.
-    counted
-        Whether it is a result that somebody asked for, and so a hit or a miss.
+    - `store`: none where nothing is kept.
+    - `key`: gives the key. Without one, or where a file that it follows from cannot be read,
+      nothing is kept either.
+    - `counted`: whether it is a result that somebody asked for, and so a hit or a miss.
     """
     if store is None:
         return make()

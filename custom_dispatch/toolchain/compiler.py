@@ -136,12 +136,8 @@ def does_not_compile(
 ) -> SourceError:
     """The error of a source that the compiler rejects, with the compiler's own message.
 
-    Parameters
-    ----------
-    compiler
-        Name and short version: "NVRTC 13.0".
-    places
-        Where it looks for headers.
+    - `compiler`: name and short version: "NVRTC 13.0".
+    - `places`: where it looks for headers.
     """
     missing = _MISSING_HEADER.search(log)
     if missing is not None:
@@ -203,10 +199,7 @@ def _no_header(
 def no_such_kernel(request: CompileRequest, entry: str, compiler: str, log: str) -> SourceError:
     """The error of a C++ name that a source, which compiles by itself, has not.
 
-    Parameters
-    ----------
-    log
-        What the compiler says of the name.
+    `log`: what the compiler says of the name.
     """
     return SourceError(
         f"`{request.source.name}` has no kernel `{entry}` that compiles for {request.arch} "
@@ -279,19 +272,12 @@ def compile_entries(
     hides it in a namespace, or the C++ standard is too old. Then less is asked for. Only C++ names
     must be answered, because their symbols cannot be had otherwise.
 
-    Parameters
-    ----------
-    compiler
-        Name and short version, for errors.
-    ask
-        Compiles the source with a question.
-    places
-        Where the compiler looks for headers, for errors.
-    describe
-        Whether types may be asked for.
-    name_all
-        Whether asking for a symbol leaves the PTX as it is. Otherwise plain names are asked for
-        only where the PTX has no such entry, as for a C++ function in no namespace.
+    - `compiler`: name and short version, for errors.
+    - `ask`: compiles the source with a question.
+    - `places`: where the compiler looks for headers, for errors.
+    - `describe`: whether types may be asked for.
+    - `name_all`: whether asking for a symbol leaves the PTX as it is. Otherwise plain names are
+      asked for only where the PTX has no such entry, as for a C++ function in no namespace.
     """
     # A mangled name is one that C++ cannot look up.
     known = tuple(entry for entry in request.entries if not entry.startswith("_Z"))

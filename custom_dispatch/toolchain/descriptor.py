@@ -172,14 +172,10 @@ def write_trailer(
 ) -> str:
     """C++ to be compiled behind a source.
 
-    Parameters
-    ----------
-    described
-        The entries whose types are asked for.
-    addressed
-        The entries whose symbols are asked for. Not for NVRTC, which takes no such initialiser.
-    fields
-        The fields of structs that are asked for; only of entries that are described.
+    - `described`: the entries whose types are asked for.
+    - `addressed`: the entries whose symbols are asked for. Not for NVRTC, which takes no such
+      initialiser.
+    - `fields`: the fields of structs that are asked for; only of entries that are described.
     """
     text = _head() if described else ""
     for index, entry in enumerate(described):
@@ -224,12 +220,8 @@ def read_answer(
 ) -> Answer:
     """Read the trailer's constants from PTX, and remove them.
 
-    Parameters
-    ----------
-    described, fields
-        What `write_trailer` was given.
-    addressed
-        How many entries it was given.
+    - `described`, `fields`: what `write_trailer` was given.
+    - `addressed`: how many entries it was given.
     """
     found: dict[tuple[str, int], bytes] = {}
     for match in _CONSTANT.finditer(ptx):

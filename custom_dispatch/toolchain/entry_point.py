@@ -144,14 +144,9 @@ def find_entries(
 ) -> tuple[EntryPoint, ...]:
     """Which symbol each declared entry is, for those that are none themselves or are told of.
 
-    Parameters
-    ----------
-    names
-        Declared entries.
-    symbols
-        The entries of an object; none where they cannot be read.
-    notes
-        What the object itself says of them.
+    - `names`: declared entries.
+    - `symbols`: the entries of an object; none where they cannot be read.
+    - `notes`: what the object itself says of them.
     """
     told = {note.name: note for note in notes if not symbols or note.symbol in symbols}
     takes = {note.symbol: note.parameters for note in told.values()}
@@ -258,10 +253,7 @@ _MOST_RAW_BITS = 16
 def check_types(kernel: Kernel, signature: CSignature, origin: str) -> None:
     """Compare a function's parameters with a declaration's operands.
 
-    Parameters
-    ----------
-    signature
-        The compiler's description; as many parameters as the PTX has.
+    `signature`: the compiler's description; as many parameters as the PTX has.
     """
     texts = _split(signature.text)
     for index, (declared, found) in enumerate(

@@ -78,12 +78,8 @@ def find_includes(
 ) -> Closure | None:
     """Every file that compiling a source may read, and every place where it may look in vain.
 
-    Parameters
-    ----------
-    source, path
-        The source's content, and its file, which is not part of the answer.
-    snapshot
-        Where the content of trees is known.
+    - `source`, `path`: the source's content, and its file, which is not part of the answer.
+    - `snapshot`: where the content of trees is known.
 
     Returns
     -------
@@ -241,10 +237,7 @@ class _Scan:
     ) -> Iterator[tuple[str, bytes]]:
         """Look a name up; give the files found that are new, with their directories.
 
-        Parameters
-        ----------
-        every
-            Go on after the first: the file may ask for the next one of that name.
+        `every`: go on after the first: the file may ask for the next one of that name.
         """
         if not quoted:
             directory = ""

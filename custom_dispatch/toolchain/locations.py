@@ -51,10 +51,7 @@ class Search:
     def require(self, extra: str) -> Path:
         """The path found.
 
-        Parameters
-        ----------
-        extra
-            The extra of this package that brings it: "cuda", "nvcc".
+        `extra`: the extra of this package that brings it: "cuda", "nvcc".
         """
         if self.found is not None:
             return self.found

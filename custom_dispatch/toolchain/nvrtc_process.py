@@ -54,10 +54,7 @@ class NvrtcProcess:
     """A process in which one thread compiles; no other's, as it ends with the thread that started
     it.
 
-    Parameters
-    ----------
-    libraries
-        NVRTC's, in the order in which they are loaded; it is the last.
+    `libraries`: NVRTC's, in the order in which they are loaded; it is the last.
     """
 
     def __init__(self, libraries: Sequence[Path]) -> None:

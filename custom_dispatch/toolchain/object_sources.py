@@ -68,12 +68,8 @@ def find_in_directory(
 ) -> dict[Target, Path]:
     """Look a source's objects up by their names, NAME_sm_XX.ptx; a fatbin serves all that it holds.
 
-    Parameters
-    ----------
-    names
-        The names that the objects may have; the first is preferred.
-    image
-        The kind that is preferred where there are several of one name.
+    - `names`: the names that the objects may have; the first is preferred.
+    - `image`: the kind that is preferred where there are several of one name.
     """
     if not is_directory(directory):
         raise DeclarationError(

@@ -39,11 +39,8 @@ class Assembly:
 def assemble(ptx: bytes, arch: Arch, *, lowers: bool = False) -> Assembly:
     """Assemble PTX for one architecture.
 
-    Parameters
-    ----------
-    lowers
-        Whether PTX of a later CUDA release may be taken for PTX of ptxas' own, which is then the
-        judge of whether it is.
+    `lowers`: whether PTX of a later CUDA release may be taken for PTX of ptxas' own, which is then
+    the judge of whether it is.
     """
     ptxas = find_tool("ptxas").require("nvcc")
     with temporary_directory() as directory:
@@ -187,10 +184,7 @@ _KINDS = {"ptx": "ptx", "cubin": "elf"}
 def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
     """Put PTX and cubins into one fatbin, from which the driver takes what fits its GPU.
 
-    Parameters
-    ----------
-    images
-        Each architecture with its PTX or cubin.
+    `images`: each architecture with its PTX or cubin.
     """
     if not images:
         raise DeclarationError(
@@ -230,10 +224,7 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
 def join(items: Sequence[Object]) -> Object:
     """One object for several targets: a fatbin of all their images, PTX and machine code.
 
-    Parameters
-    ----------
-    items
-        PTX, cubins, or cubins with the PTX that they were made of.
+    `items`: PTX, cubins, or cubins with the PTX that they were made of.
     """
     images = []
     for item in items:

@@ -48,17 +48,11 @@ def validate(
     a compressed part only the architecture can be read, so an entry that is missing from it is
     found when the file is loaded.
 
-    Parameters
-    ----------
-    label
-        What the object is to the user, for errors: a source's or an object file's name.
-    for_cpu
-        Whether only the CPU target is to run it: then the GPU's limits do not hold, and it stays
-        PTX.
-    form
-        What PTX becomes; for a fatbin a cubin, to be joined with the others later.
-    reading
-        Held while PTX is read, and not while it is assembled.
+    - `label`: what the object is to the user, for errors: a source's or an object file's name.
+    - `for_cpu`: whether only the CPU target is to run it: then the GPU's limits do not hold, and it
+      stays PTX.
+    - `form`: what PTX becomes; for a fatbin a cubin, to be joined with the others later.
+    - `reading`: held while PTX is read, and not while it is assembled.
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":

@@ -187,10 +187,7 @@ class Derivative(Gradients):
     ) -> Callable[..., Any]:
         """A function of arrays that runs the kernel, and whose derivative this is.
 
-        Parameters
-        ----------
-        scalars
-            The numbers that it is called with.
+        `scalars`: the numbers that it is called with.
         """
 
         def forward(*arrays: Any) -> Any:

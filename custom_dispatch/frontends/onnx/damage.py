@@ -120,10 +120,7 @@ def check_computed(model: onnx.ModelProto) -> None:
     becomes 127 on CPUs of some kinds. Other operators (Add, Max, Less, casts from unsigned
     integers, ...) give what ONNX says.
 
-    Parameters
-    ----------
-    model
-        The model with the types of all that it computes.
+    `model`: the model with the types of all that it computes.
     """
     _check(model.graph, {})
 

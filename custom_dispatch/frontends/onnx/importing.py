@@ -36,10 +36,7 @@ def import_function(
 ) -> Mapping[str, ir.Value]:
     """Put a function for a model's graph into a module; return its values by their names.
 
-    Parameters
-    ----------
-    any_rank
-        Whether tensors are to be of any rank, of what types of elements the model says.
+    `any_rank`: whether tensors are to be of any rank, of what types of elements the model says.
     """
     end_searches()
     config = onnx_importer.Config(
@@ -144,10 +141,7 @@ def bind_sizes(graph: onnx.GraphProto, values: Mapping[str, ir.Value]) -> None:
     `torch.symbolic_int` names a size, and `torch.bind_symbolic_shape` says which a value has. They
     are for whoever looks for patterns, and compute nothing.
 
-    Parameters
-    ----------
-    values
-        Those of the function that it was imported as, by name.
+    `values`: those of the function that it was imported as, by name.
     """
     symbols: dict[str, ir.Value] = {}
     types = {

@@ -143,12 +143,8 @@ def infer_results(
 ) -> list[TensorType]:
     """The types of a node's results: as the first kernel gives them that the inputs fit.
 
-    Parameters
-    ----------
-    label
-        What errors call the node.
-    types
-        The types of its inputs; None for one that is absent, or of which nothing is known.
+    - `label`: what errors call the node.
+    - `types`: the types of its inputs; None for one that is absent, or of which nothing is known.
     """
     return first_fitting(
         item,

@@ -34,13 +34,9 @@ def written_out(
 ) -> onnx.ModelProto:
     """A model with ONNX's nodes in the place of onnxruntime's.
 
-    Parameters
-    ----------
-    is_kept
-        Whether a node stays as it is, by its domain and operator.
-    least
-        The version of ONNX that it is to have at least; a model that ONNX cannot convert keeps its
-        own.
+    - `is_kept`: whether a node stays as it is, by its domain and operator.
+    - `least`: the version of ONNX that it is to have at least; a model that ONNX cannot convert
+      keeps its own.
     """
     every = list(nodes_of(model.graph))
     nodes = [n for n in every if n.domain == _DOMAIN or n.op_type == _SIMPLIFIED]

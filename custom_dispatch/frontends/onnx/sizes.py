@@ -28,11 +28,8 @@ def infer_sizes(model: onnx.ModelProto) -> None:
     Where the package onnx-shape-inference, which the extra `onnx` brings, is not installed, or
     fails, the model stays as it is.
 
-    Parameters
-    ----------
-    model
-        Valid, each open size of an input with a name. Its `value_info` and its outputs get sizes,
-        and what is computed of known sizes becomes a constant.
+    `model`: valid, each open size of an input with a name. Its `value_info` and its outputs get
+    sizes, and what is computed of known sizes becomes a constant.
     """
     names = _names_of(model.graph)
     if not names:

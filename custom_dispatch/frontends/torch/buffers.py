@@ -74,12 +74,8 @@ def _check_buffer(
 ) -> None:
     """Require a buffer that modules can keep, and whose memory nothing else has that is used.
 
-    Parameters
-    ----------
-    inputs
-        What each placeholder of the program is.
-    held
-        The tensors that the program holds, by name.
+    - `inputs`: what each placeholder of the program is.
+    - `held`: the tensors that the program holds, by name.
     """
     name = inputs[node].target
     dtype = held[name].dtype

@@ -51,10 +51,7 @@ class _NodeImporter(GraphNodeImporter):  # type: ignore[misc]
 class Importer(FxImporter):  # type: ignore[misc]
     """IREE's importer, with places.
 
-    Parameters
-    ----------
-    context
-        Where the module is; None for a context of its own.
+    `context`: where the module is; None for a context of its own.
     """
 
     def __init__(self, hooks: FxImporterHooks, context: ir.Context | None) -> None:

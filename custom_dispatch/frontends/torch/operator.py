@@ -299,16 +299,10 @@ def map_calls(
 ) -> tuple[Any, Any]:
     """The results of as many calls as a batch has, and which of their dims is the batch's.
 
-    Parameters
-    ----------
-    call
-        Calls the operator.
-    sizes
-        Gives results of the right sizes without calling it.
-    count
-        The batch's size.
-    dims
-        Which dim of each argument is the batch's; None where it is the same for all.
+    - `call`: calls the operator.
+    - `sizes`: gives results of the right sizes without calling it.
+    - `count`: the batch's size.
+    - `dims`: which dim of each argument is the batch's; None where it is the same for all.
     """
     if all(_is_folded(kernel, dims) for kernel in kernels_of(item)):
         items = kernels_of(item)[0].arguments

@@ -315,14 +315,9 @@ def _exported(
 ) -> torch.export.ExportedProgram:
     """A function as PyTorch exports it, which takes its time.
 
-    Parameters
-    ----------
-    names
-        The parameters that get a value.
-    leading
-        How many leading dims there are, for operands that take any number of them.
-    which
-        Whether scalars have their first or second values.
+    - `names`: the parameters that get a value.
+    - `leading`: how many leading dims there are, for operands that take any number of them.
+    - `which`: whether scalars have their first or second values.
     """
     given = dict(zip(names, example_values(pattern, names, leading, which), strict=True))
     tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}

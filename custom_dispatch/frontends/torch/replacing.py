@@ -55,12 +55,8 @@ def put_kernels(
 ) -> tuple[Replaced, list[Kernel | Choice]]:
     """Put kernels into an imported model; return what was done, and the kernels.
 
-    Parameters
-    ----------
-    called
-        What the model calls by name: patterns' kernels get other names.
-    moved
-        As for `replace_places`.
+    - `called`: what the model calls by name: patterns' kernels get other names.
+    - `moved`: as for `replace_places`.
     """
     patterns = with_own_names(patterns, called)
     report = replace_places(

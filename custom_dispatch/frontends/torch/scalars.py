@@ -21,10 +21,8 @@ def traced_with_sizes(
 ) -> torch.fx.Graph:
     """The operations of a function of these arguments; raises whatever its code does.
 
-    Parameters
-    ----------
-    mode
-        "fake" computes nothing, which takes two thirds of the time and knows no numbers of tensors.
+    `mode`: "fake" computes nothing, which takes two thirds of the time and knows no numbers of
+    tensors.
     """
     with torch.no_grad(), quiet_tracing():
         module = make_fx(
@@ -46,10 +44,7 @@ def with_other_numbers(
 ) -> str | None:
     """What tracing gives with the second arguments; None where only tracing tells.
 
-    Parameters
-    ----------
-    text
-        What it gives with the first, which differ in floats alone.
+    `text`: what it gives with the first, which differ in floats alone.
     """
     pairs = {a: b for a, b in zip(first, second, strict=True) if isinstance(a, float)}
     others = [b for a, b in zip(first, second, strict=True) if not isinstance(a, float)]

@@ -30,11 +30,8 @@ Size = Any
 class TracedShapes(SymbolicShapes[Size]):
     """What is known of a kernel's dims while PyTorch traces.
 
-    Parameters
-    ----------
-    certain
-        Whether it will be this kernel: where symbols leave that open, nothing is noted of what it
-        requires.
+    `certain`: whether it will be this kernel: where symbols leave that open, nothing is noted of
+    what it requires.
 
     Raises
     ------

@@ -97,12 +97,8 @@ def _follow_writes(
 ) -> dict[str, torch.fx.Node] | None:
     """Make each write a new value, which all that comes after it reads.
 
-    Parameters
-    ----------
-    inputs
-        The names of arguments and buffers.
-    order
-        Each node's place in the model as it is written.
+    - `inputs`: the names of arguments and buffers.
+    - `order`: each node's place in the model as it is written.
 
     Returns
     -------
@@ -282,14 +278,9 @@ def check_updates(
 ) -> None:
     """Require that kernels make the new value of an argument where the argument stands.
 
-    Parameters
-    ----------
-    module
-        The model in the torch dialect, with all kernels in it.
-    name
-        Its function's name.
-    items
-        The kernels that it calls.
+    - `module`: the model in the torch dialect, with all kernels in it.
+    - `name`: its function's name.
+    - `items`: the kernels that it calls.
     """
     function = next(op for op in functions_of(module) if name_of(op) == name)
     block = function.regions[0].blocks[0]

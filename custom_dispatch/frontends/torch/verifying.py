@@ -73,12 +73,8 @@ class Computed:
 def give_values(imported: Imported, replaced: Mapping[ir.Value, ir.Value]) -> list[Computed]:
     """Let a model's function return, behind its results, every value that is a node's.
 
-    Parameters
-    ----------
-    imported
-        The model, in which kernels have been put; it is changed.
-    replaced
-        What stands for values that kernels give.
+    - `imported`: the model, in which kernels have been put; it is changed.
+    - `replaced`: what stands for values that kernels give.
 
     Returns
     -------

@@ -32,16 +32,10 @@ _LEAST_SEVERAL = 2
 class Weights(FxImporterHooks):  # type: ignore[misc]
     """What the importer asks about each weight that it meets.
 
-    Parameters
-    ----------
-    program
-        The model, for the weights' names.
-    inline_bytes
-        Up to which size they become constants of the module.
-    digests
-        Digests that are known already, by the weight's storage; more are added.
-    changed
-        The first values of those that are states of the module, by name.
+    - `program`: the model, for the weights' names.
+    - `inline_bytes`: up to which size they become constants of the module.
+    - `digests`: digests that are known already, by the weight's storage; more are added.
+    - `changed`: the first values of those that are states of the module, by name.
     """
 
     def __init__(
@@ -152,15 +146,10 @@ class States:
     through. And `@reset`, which stores the first values again, is a store that IREE does not
     forget.
 
-    Parameters
-    ----------
-    tensors
-        Their first values, by name.
-    inline_bytes
-        Up to which size such a value is part of the module. One that is the same number all over,
-        as an empty cache is, always is.
-    outside
-        Takes the others.
+    - `tensors`: their first values, by name.
+    - `inline_bytes`: up to which size such a value is part of the module. One that is the same
+      number all over, as an empty cache is, always is.
+    - `outside`: takes the others.
     """
 
     def __init__(
@@ -189,12 +178,8 @@ class States:
     ) -> None:
         """Store those of a function's results that are states, instead of returning them.
 
-        Parameters
-        ----------
-        results
-            By position, the state that each is the new value of.
-        computed
-            Those whose new value is nobody else's.
+        - `results`: by position, the state that each is the new value of.
+        - `computed`: those whose new value is nobody else's.
         """
         with module.context, ir.Location.unknown():
             for op in functions_of(module):

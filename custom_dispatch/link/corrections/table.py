@@ -49,10 +49,7 @@ _OF_F32 = ("math.cos", "math.sin", "math.tan")
 def correct(module: ir.Module, *, from_torch: bool) -> None:
     """Write operations that IREE computes rightly for those that it does not.
 
-    Parameters
-    ----------
-    from_torch
-        Whether IREE converted the model from the torch dialect.
+    `from_torch`: whether IREE converted the model from the torch dialect.
     """
     if from_torch:
         correct_converted(module)

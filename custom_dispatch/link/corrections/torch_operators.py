@@ -49,11 +49,8 @@ _ELEMENT = re.compile(r"(?<=\],)\w+(?=>)")
 def correct_operators(module: ir.Module, *, widens: bool) -> None:
     """Write operators that IREE converts rightly for those that it does not.
 
-    Parameters
-    ----------
-    widens
-        Whether operators of 16 bits compute in f32. Patterns over MLIR have them as IREE converts
-        them, in 16 bits.
+    `widens`: whether operators of 16 bits compute in f32. Patterns over MLIR have them as IREE
+    converts them, in 16 bits.
     """
     for op in operations_of(module):
         name = kind_of(op)

@@ -54,10 +54,7 @@ def convert_stablehlo(
 ) -> bytes:
     """The same model over tensors alone, as MLIR bytecode.
 
-    Parameters
-    ----------
-    others
-        The custom calls in it, and their places.
+    `others`: the custom calls in it, and their places.
     """
     write_out_sizes(module)
     done = convert_input(module)
@@ -84,12 +81,8 @@ def call_kernels(
 ) -> dict[str, str]:
     """Call kernels in place of what stands for them; return other custom calls, and where.
 
-    Parameters
-    ----------
-    module
-        The model; it is changed.
-    callees
-        Where the functions are declared that stand for them.
+    - `module`: the model; it is changed.
+    - `callees`: where the functions are declared that stand for them.
     """
     with module.context, ir.Location.unknown():
         return _call_kernels(module, kernels, callees)

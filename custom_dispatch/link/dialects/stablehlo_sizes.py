@@ -23,10 +23,7 @@ _DIMENSIONS = re.compile(r"(\w+) = \[([^\]]*)\]")
 def write_out_sizes(module: ir.Module) -> None:
     """Rewrite reshapes and products of matrices whose sizes are not known.
 
-    Parameters
-    ----------
-    module
-        A model in StableHLO; it is changed.
+    `module`: a model in StableHLO; it is changed.
     """
     with module.context, ir.Location.unknown():
         for op in operations_of(module, "stablehlo.dynamic_reshape"):

@@ -64,12 +64,8 @@ def convert_torch(
     """A model over tensors that calls kernels, as MLIR bytecode; and the functions that stand for
     them, by symbol.
 
-    Parameters
-    ----------
-    module
-        The model; it is changed.
-    has_patterns
-        Whether patterns are looked for in what it is converted to.
+    - `module`: the model; it is changed.
+    - `has_patterns`: whether patterns are looked for in what it is converted to.
     """
     with module.context, ir.Location.unknown():
         _call_definitions(module)
@@ -271,12 +267,8 @@ def replace_operator(
 ) -> None:
     """Put a call of a kernel's function in the place of an operator.
 
-    Parameters
-    ----------
-    name
-        The operator's name: "torch.NAMESPACE.KERNEL".
-    module, callees
-        Where that function is, or is declared.
+    - `name`: the operator's name: "torch.NAMESPACE.KERNEL".
+    - `module`, `callees`: where that function is, or is declared.
     """
     what = f"The operator `{name.removeprefix('torch.')}`{place_of(op)}"
     values = list(op.operands)
