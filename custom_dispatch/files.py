@@ -157,10 +157,7 @@ def write_together(files: Mapping[Path, Callable[[BinaryIO], object]]) -> None:
 def replace_file(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Put a whole file in the place of a name, in one step, or leave what was there.
 
-    Raises
-    ------
-    OSError
-        It cannot be written; nothing is left behind.
+    Raises `OSError`: it cannot be written; nothing is left behind.
     """
     temporary = _write_beside(path, lambda file: file.write(data), mode)
     try:

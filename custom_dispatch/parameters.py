@@ -120,12 +120,8 @@ class Parameters:
     def write_to(self, file: BinaryIO) -> None:
         """Write the archive.
 
-        Raises
-        ------
-        OutputError
-            A weight was changed since the model was compiled.
-        OSError
-            It cannot be written.
+        Raises `OutputError`: a weight was changed since the model was compiled.
+        Raises `OSError`: it cannot be written.
         """
         table, texts = bytearray(), bytearray()
         offset = 0

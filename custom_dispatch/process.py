@@ -120,10 +120,7 @@ class Started:
 
         Both stand behind their length, in eight bytes, on standard input and output.
 
-        Returns
-        -------
-        bytes or Completed
-            The answer; or how the program ended, if it gave none.
+        Returns: the answer; or how the program ended, if it gave none.
         """
         message = struct.pack("<Q", len(question)) + question
         try:
@@ -243,12 +240,8 @@ def run(
     - `environment`: the program's whole environment; this process's own when omitted.
     - `timeout_seconds`: after this many seconds the program and everything it started are killed.
 
-    Raises
-    ------
-    ToolNotFoundError
-        The program does not exist or may not be executed.
-    ToolTimeoutError
-        The time limit passed.
+    Raises `ToolNotFoundError`: the program does not exist or may not be executed.
+    Raises `ToolTimeoutError`: the time limit passed.
     """
     started = start(arguments, takes_input=stdin is not None, cwd=cwd, environment=environment)
     return started.finish(stdin, timeout_seconds=timeout_seconds)

@@ -95,10 +95,7 @@ class Names:
     def add_renamed(self, item: Kernel | Choice) -> Kernel | Choice:
         """Add a declaration that nothing calls by its name: with another one where that is taken.
 
-        Returns
-        -------
-        Kernel | Choice
-            What was added, or the equal one that was there before.
+        Returns: what was added, or the equal one that was there before.
         """
         found = item
         for count in itertools.count(2):

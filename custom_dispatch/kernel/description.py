@@ -94,12 +94,8 @@ def _describe_launch(kernel: Kernel) -> dict[str, Any]:
 def read_description(described: Mapping[str, Any]) -> Kernel:
     """A kernel as `describe` described it. Its source is none that could be built.
 
-    Raises
-    ------
-    DeclarationError
-        The text is not one that `describe` writes.
-    KeyError, TypeError
-        A part is missing, or of another type.
+    Raises `DeclarationError`: the text is not one that `describe` writes.
+    Raises `KeyError`, `TypeError`: a part is missing, or of another type.
     """
     operands = [_read_operand(text) for text in described["operands"]]
     flops = described.get("flops")

@@ -23,13 +23,9 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
     - `dims`: the value of every dim in it, by name.
     - `capability`: the device's compute capability (major * 10 + minor); 0 on a CPU.
 
-    Raises
-    ------
-    DeclarationError
-        A division by zero, or a value anywhere that is negative or over 2**63 - 1 (IR computes
-        in 64 bits without a sign, and would wrap).
-    KeyError
-        A dim without a value.
+    Raises `DeclarationError`: a division by zero, or a value anywhere that is negative or over
+    2**63 - 1 (IR computes in 64 bits without a sign, and would wrap).
+    Raises `KeyError`: a dim without a value.
     """
     match expr:
         case Constant(value):

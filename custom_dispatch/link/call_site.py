@@ -162,10 +162,7 @@ class CallSite:
 
         `inputs`: the sizes of each of `Kernel.arguments`; of one that is absent, all zero.
 
-        Returns
-        -------
-        int
-            How many leading dims there are.
+        Returns: how many leading dims there are.
         """
         shapes = {
             operand.name: sizes

@@ -88,10 +88,7 @@ def over_elements(op: ir.Operation) -> ir.Operation:
 
     Constants whose elements are all the same are constants in its body, too.
 
-    Returns
-    -------
-    ir.Operation
-        The same operation on elements, in the body of the other.
+    Returns: the same operation on elements, in the body of the other.
     """
     kind, inner = op.result.type, []
     numbers = [element_of(item) for item in op.operands]

@@ -46,10 +46,7 @@ _SIZE = "iree.abi.transients.size.constant"
 def record_once(content: bytes) -> bytes:
     """Move the recording of every graph of a module, in IREE's HAL form, to when it is loaded.
 
-    Returns
-    -------
-    bytes
-        The module as text.
+    Returns: the module as text.
     """
     with ir.Context() as context, ir.Location.unknown():
         module = ir.Module.parse(content, context)

@@ -53,11 +53,8 @@ def find_preflights(model: ir.Module, checks: str, functions: Mapping[str, bool]
     - `checks`: the kernels' functions as `Part.CHECKS` of their wrappers.
     - `functions`: names of functions with one block; whether the sizes of their results are wanted.
 
-    Returns
-    -------
-    dict
-        By function, the text of a private function @custom_dispatch_preflight_NAME that takes the
-        same arguments, makes the checks, and returns every dynamic size of the results if wanted.
+    Returns: by function, the text of a private function @custom_dispatch_preflight_NAME that takes
+    the same arguments, makes the checks, and returns every dynamic size of the results if wanted.
     """
     # A clone shares the model's constants, however large they are.
     copy = model.operation.clone()

@@ -35,10 +35,7 @@ def pass_states(
     """Let a function take the states that it uses after its arguments, and return new values before
     its results.
 
-    Returns
-    -------
-    tuple
-        The states that it uses, those that it changes first; and these alone.
+    Returns: the states that it uses, those that it changes first; and these alone.
     """
     block = function.regions[0].blocks[0]
     used = [
@@ -77,10 +74,7 @@ def outline_first_values(
 ) -> list[tuple[str, ir.Operation, tuple[str, ...]]]:
     """Move what gives states their first values into functions, as `pass_states` makes them.
 
-    Returns
-    -------
-    list
-        Of each function its symbol, itself, and the states.
+    Returns: of each function its symbol, itself, and the states.
     """
     bodies = [
         op.operation

@@ -98,10 +98,7 @@ def may_become(value: Any, outside: Container[ir.Value]) -> Sequence[ir.Value] |
     - `outside`: what nobody knows when the model is compiled; the rest may be found to be any
       number.
 
-    Returns
-    -------
-    Sequence or None
-        None for what is not computed by arithmetic.
+    Returns: None for what is not computed by arithmetic.
     """
     if isinstance(value.owner, ir.Block):
         owner = value.owner.owner.operation

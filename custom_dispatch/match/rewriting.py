@@ -27,10 +27,7 @@ def write_first(match: Match, current: Callable[[ir.Value], ir.Value]) -> list[i
 
     `current`: what stands in the place of a value by now.
 
-    Returns
-    -------
-    list
-        What has the types of the place's results.
+    Returns: what has the types of the place's results.
     """
     example = match.example.first
     assert example is not None  # noqa: S101 - the caller has seen to it

@@ -57,10 +57,7 @@ class Bench:
       the module says of it.
     - `reason`: why it is this device, where the caller chose.
 
-    Raises
-    ------
-    ModuleFileError, DeviceError
-        As for `cd.load`; or there is no such function.
+    Raises `ModuleFileError`, `DeviceError`: as for `cd.load`; or there is no such function.
     """
 
     def __init__(
@@ -128,14 +125,9 @@ class Bench:
           seconds.
         - `reference`: whether to compare with the kernel's reference, where there is one.
 
-        Raises
-        ------
-        CallError
-            The inputs do not fit the function.
-        DeclarationError
-            The reference fails.
-        DeviceError, KernelError
-            The device failed, or the kernel on the CPU.
+        Raises `CallError`: the inputs do not fit the function.
+        Raises `DeclarationError`: the reference fails.
+        Raises `DeviceError`, `KernelError`: the device failed, or the kernel on the CPU.
         """
         kernel, agreements = self.kernel, []
         results = self.results(inputs)

@@ -75,12 +75,9 @@ class Child:
     def ask(self, timeout_s: float, method: str, *arguments: Any) -> Any:
         """What a method returns.
 
-        Raises
-        ------
-        ChildEndedError
-            There is no answer, or a last one: the next call goes to a new process.
-        CustomDispatchError
-            What was raised there.
+        Raises `ChildEndedError`: there is no answer, or a last one: the next call goes to a new
+        process.
+        Raises `CustomDispatchError`: what was raised there.
         """
         if self._process is None:
             # The places of this process's modules, and no others: `-m` would look in the working

@@ -239,10 +239,7 @@ def seconds_of(
     The GPU begins when they are all in its queue, or as many as fit: what the host takes to launch
     is not in the time.
 
-    Returns
-    -------
-    float
-        The seconds between the events, on the GPU's clock; of several parts, their sum.
+    Returns: the seconds between the events, on the GPU's clock; of several parts, their sum.
     """
     start, stop = ctypes.c_void_p(), ctypes.c_void_p()
     elapsed, seconds = ctypes.c_float(), 0.0

@@ -65,10 +65,7 @@ def write_objects(
 ) -> list[Path]:
     """Build every kernel, and write what `read_objects` takes on the machine with the GPU.
 
-    Returns
-    -------
-    list[Path]
-        The files; the last one says what became of each kernel.
+    Returns: the files; the last one says what became of each kernel.
     """
     digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
     built = build_each(choice, target, compiler, include_dirs, "cubin")

@@ -68,10 +68,7 @@ _pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 class ForeignArray:
     """An array of another library, taken through DLPack and not yet put on a device.
 
-    Raises
-    ------
-    BufferError, RuntimeError, TypeError, ValueError
-        The library does not give it.
+    Raises `BufferError`, `RuntimeError`, `TypeError`, `ValueError`: the library does not give it.
     """
 
     __slots__ = (

@@ -47,10 +47,7 @@ _popped = ctypes.byref(ctypes.c_void_p())
 def cuda_library() -> Any:
     """The driver's library.
 
-    Raises
-    ------
-    OSError
-        It is not here, or cannot be loaded.
+    Raises `OSError`: it is not here, or cannot be loaded.
     """
     return ctypes.CDLL(LIBRARY)
 

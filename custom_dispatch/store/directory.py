@@ -68,10 +68,7 @@ def _limit() -> tuple[int, str]:
 def make_private(path: Path) -> str:
     """Make the directory if it is missing, for this user alone.
 
-    Returns
-    -------
-    str
-        Why it cannot be used, as a clause; empty when it can.
+    Returns: why it cannot be used, as a clause; empty when it can.
     """
     try:
         with contextlib.suppress(FileExistsError):

@@ -36,13 +36,10 @@ def key_of(kind: str, *parts: object) -> bytes:
     """The key of a result: SHA-256 over its kind and everything that can change it.
 
     - `kind`: what was made: "compile", "module". Results of different kinds never share a key.
-    - `parts`: none, numbers, texts, bytes, paths, sequences, mappings and dataclasses of such. Of a
+    - `parts`: None, numbers, texts, bytes, paths, sequences, mappings and dataclasses of such. Of a
       dataclass every field counts, except those whose metadata says `not_in_keys`.
 
-    Raises
-    ------
-    TypeError
-        A part has no fixed form: a function, an open file.
+    Raises `TypeError`: a part has no fixed form: a function, an open file.
     """
     pieces: list[bytes] = []
     _encode(("custom-dispatch", FORMAT_VERSION, kind, *parts), pieces)
@@ -112,10 +109,7 @@ def file_identity(path: Path) -> bytes:
     the last, differ from build to build; among them are an ELF file's build identifier and tables.
     Times do not count, so that the same wheel, installed again, is the same compiler.
 
-    Raises
-    ------
-    OSError
-        It cannot be read.
+    Raises `OSError`: it cannot be read.
     """
     status = path.stat()
     return _sampled(path, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
@@ -139,10 +133,7 @@ def package_identity() -> bytes:
 
     The version alone would not do: in a checkout it stays the same from edit to edit.
 
-    Raises
-    ------
-    OSError
-        They cannot be read.
+    Raises `OSError`: they cannot be read.
     """
     root = str(Path(__file__).parents[1])
     digest = sha256()
@@ -195,10 +186,7 @@ _SIZE = struct.Struct("<I")
 def to_bytes(value: object) -> bytes:
     """A value of plain parts (see `key_of`) as bytes.
 
-    Raises
-    ------
-    TypeError
-        A part has a type that cannot be read back.
+    Raises `TypeError`: a part has a type that cannot be read back.
     """
     blobs: list[bytes] = []
     tree = _to_tree(value, blobs)

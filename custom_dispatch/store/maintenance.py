@@ -50,10 +50,7 @@ def remove_damaged(store: Store) -> tuple[Path, ...]:
 def clear(store: Store) -> None:
     """Remove everything that a store keeps.
 
-    Raises
-    ------
-    OSError
-        A file or directory cannot be removed.
+    Raises `OSError`: a file or directory cannot be removed.
     """
     if store.entries.exists():
         shutil.rmtree(store.entries)

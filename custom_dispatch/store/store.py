@@ -303,7 +303,7 @@ def remember(
 
     Threads that ask for the same key at the same time wait for the first.
 
-    - `store`: none where nothing is kept.
+    - `store`: None where nothing is kept.
     - `key`: gives the key. Without one, or where a file that it follows from cannot be read,
       nothing is kept either.
     - `counted`: whether it is a result that somebody asked for, and so a hit or a miss.

@@ -71,10 +71,7 @@ class Compiler(Protocol):
     def identity(self, request: CompileRequest) -> bytes:
         """What tells this compiler from any other, with what configures it from outside.
 
-        Raises
-        ------
-        OSError
-            A part of it cannot be read.
+        Raises `OSError`: a part of it cannot be read.
         """
 
     def search_path(self, request: CompileRequest) -> SearchPath:

@@ -81,10 +81,7 @@ def find_includes(
     - `source`, `path`: the source's content, and its file, which is not part of the answer.
     - `snapshot`: where the content of trees is known.
 
-    Returns
-    -------
-    Closure or None
-        None where the names cannot be told, or the result depends on the time of day.
+    Returns: None where the names cannot be told, or the result depends on the time of day.
     """
     scan = _Scan(search, snapshot)
     for name, value in search.macros:

@@ -33,10 +33,7 @@ class TracedShapes(SymbolicShapes[Size]):
     `certain`: whether it will be this kernel: where symbols leave that open, nothing is noted of
     what it requires.
 
-    Raises
-    ------
-    RuntimeError
-        Symbols do not fit: PyTorch raises it, with our sentence.
+    Raises `RuntimeError` where symbols do not fit: PyTorch does, with our sentence.
     """
 
     def __init__(self, kernel: Kernel, *, certain: bool) -> None:

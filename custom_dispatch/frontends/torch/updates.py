@@ -100,11 +100,8 @@ def _follow_writes(
     - `inputs`: the names of arguments and buffers.
     - `order`: each node's place in the model as it is written.
 
-    Returns
-    -------
-    dict or None
-        By name, the last value of each that is written; None where what may be a view is written,
-        or views of it are used.
+    Returns: by name, the last value of each that is written; None where what may be a view is
+    written, or views of it are used.
     """
     holds = {node: node.name for node in graph.nodes if node.name in inputs}
     """Values of arguments and buffers, the latest of each among them."""

@@ -76,10 +76,7 @@ def give_values(imported: Imported, replaced: Mapping[ir.Value, ir.Value]) -> li
     - `imported`: the model, in which kernels have been put; it is changed.
     - `replaced`: what stands for values that kernels give.
 
-    Returns
-    -------
-    list
-        The values, in the order of the model.
+    Returns: the values, in the order of the model.
     """
     function = next(op for op in functions_of(imported.module) if is_public(op))
     block = function.regions[0].blocks[0]
