@@ -154,7 +154,9 @@ class GraphInterface:
     def _write_async(self, outside: Interface) -> str:
         body, arguments, wait, signal = begin(self._inputs)
         updates = outside.updates
-
+        # Before anything runs: a call that finds no memory for its results is made again.
+        device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
+        made = [_allocate(body, device, byte_size(item)) for item in self._outputs]
         ready = wait
         if self._inputs:
             ready = make_fence(body, "ready")
@@ -173,13 +175,12 @@ class GraphInterface:
             buffers = [load_buffer(body, self._input(index)) for index in updates]
             buffers += [load_buffer(body, self._output(i)) for i in range(len(self._outputs))]
             results = import_tensors(body, copied, buffers, done, consumed=(), kind=BUFFER)
-            device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
             for index, item in enumerate(copied):
                 if index < len(updates):
                     given = arguments[updates[index]]
                     results[index] = written(body, results[index], item, given, done)
                     continue
-                new = _allocate(body, device, byte_size(item))
+                new = made[index - len(updates)]
                 results[index] = written(body, results[index], item, new, done, kind=BUFFER)
             signal_after(body, copied, results, done, signal, used=len(updates))
             returned = export_tensors(body, self._outputs, results[len(updates) :])

@@ -84,11 +84,13 @@ class Findings:
         self._context = context
         self._device = device
         self._functions = tuple(functions)
+        self._errors: list[str] = []
         self.take()
 
     def take(self) -> KernelError | None:
         """The first error since this was last asked, with the rest as its log; or None."""
         errors, notes = self._texts()
+        self._errors = []
         if not errors:
             return None
         error = _as_error(errors[0])
@@ -98,13 +100,14 @@ class Findings:
         return error
 
     def warn(self) -> None:
-        """Give the notes of a call that went well as warnings."""
-        for note in self._texts()[1]:
+        """Give the notes as warnings. A call in flight may have left errors, which stay."""
+        self._errors, notes = self._texts()
+        for note in notes:
             warnings.warn(note.removeprefix(NOTE), KernelWarning, stacklevel=2)
 
     def _texts(self) -> tuple[list[str], list[str]]:
         """The errors and notes since this was last asked."""
-        found: dict[str, None] = {}
+        found = dict.fromkeys(self._errors)
         for function in self._functions:
             inputs, outputs = rt.VmVariantList(1), rt.VmVariantList(1)
             inputs.push_int(0)

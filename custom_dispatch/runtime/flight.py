@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
+import contextlib
 import os
 import select
 import threading
@@ -20,6 +21,7 @@ from typing import Any
 
 from iree import runtime as rt
 
+from custom_dispatch.errors import CustomDispatchError
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.device import OpenDevice
 
@@ -157,6 +159,33 @@ class Flight:
             self._error = self._translate(error)
         self._kept = None
         self._over = True
+
+
+class ReadingFlight(Flight):
+    """A call in flight that reads an array, to whoever uses the array next.
+
+    It is waited for on the host, and its failure is no failure of the array.
+    """
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: Flight) -> None:
+        self._reader = reader
+
+    @property
+    def hal(self) -> Any:
+        """No device, so that no other call waits for its fence."""
+        return None
+
+    def done(self) -> bool:
+        """Whether the call is over, well or not."""
+        return self._reader.done()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the call is over, well or not; return whether it is."""
+        with contextlib.suppress(CustomDispatchError):
+            self._reader.wait(timeout)
+        return self._reader.done()
 
 
 class Order:

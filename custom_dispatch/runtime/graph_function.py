@@ -11,7 +11,7 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.runtime.device_array import DeviceArray
-from custom_dispatch.runtime.flight import Flight, Submission, keep_until_done
+from custom_dispatch.runtime.flight import Flight, ReadingFlight, Submission, keep_until_done
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import Needs, check_array, place, read_array
 from custom_dispatch.runtime.outgoing import start_copy
@@ -88,7 +88,7 @@ class GraphFunction(Function):
             if not wait:
                 keep_until_done(flight)
                 return Submission(flight, lambda: self.outputs, self.outputs)
-            flight.wait()
+            self._wait(flight)
             if self._order.last is flight:
                 self._order.last = None
             return self.outputs
@@ -168,12 +168,20 @@ class GraphFunction(Function):
     def run(self, inputs: Any, needs: Needs, *, on_device: bool) -> Any:
         """As `Function.run`, after the call that another thread may have begun."""
         outputs, flight = self._start(self._points.asynchronous, inputs, needs)
-        flight.wait()
+        self._wait(flight)
         return self._results(outputs, None, on_device)
+
+    def _wait(self, flight: Flight) -> None:
+        flight.wait()
+        if self._findings is not None:
+            self._findings.warn()
 
     def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
         with self._order.lock:
             outputs, flight = super()._start(function, inputs, needs)
-            for array in self._buffers:
+            reading = ReadingFlight(flight)
+            for index, array in enumerate(self.inputs):
+                array.written_by(flight if index in self.writes else reading)
+            for array in self.outputs:
                 array.written_by(flight)
         return outputs, flight
