@@ -26,7 +26,8 @@ from custom_dispatch.files import read_bytes, temporary_directory
 from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.names import chosen
 from custom_dispatch.measure.child import Child, ChildEndedError
-from custom_dispatch.measure.measurement import Measurement, Subject, Timing, read_measurement
+from custom_dispatch.measure.measurement import Measurement, Subject, Timing
+from custom_dispatch.plain_data import as_it_is, read
 from custom_dispatch.toolchain.build import BuildOptions
 
 _KINDS = {
@@ -117,7 +118,7 @@ def command(
             with options.progress(f"timing {said}"):
                 # A reference in numpy may take minutes: the smallest size stands for all.
                 found = ask("measure", values, index == 0)
-            measured.append(read_measurement(found))
+            measured.append(read(Measurement, found, as_it_is))
     tell(
         json_path,
         lambda: _show(runs, measured),

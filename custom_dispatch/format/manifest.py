@@ -12,6 +12,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.plain_data import UNREADABLE, read
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.kernel import Kernel
@@ -199,7 +200,7 @@ class Manifest:
         try:
             described = next(item for item in self.declarations if item.get("name") == kernel)
             return read_description(described)
-        except (StopIteration, *_UNREADABLE, DeclarationError):
+        except (StopIteration, *UNREADABLE, DeclarationError):
             return None
 
     def object_of(self, kernel: str, target: Target) -> ModuleObject | None:
@@ -220,112 +221,38 @@ def parse_manifest(text: str | None) -> Manifest | None:
     if text is None:
         return None
     try:
-        content = _table(json.loads(text))
-        if not 1 <= _whole(content["version"]) <= VERSION:
+        content = json.loads(text)
+        if not 1 <= _leaf(int, content["version"]) <= VERSION:
             return None
-        return Manifest(
-            tuple(Target.parse(_word(name)) for name in _list(content["targets"])),
-            tuple(_word(_table(kernel)["name"]) for kernel in _list(content["kernels"])),
-            tuple(_object(_table(item)) for item in _list(content["objects"])),
-            _word(content.get("cpu_architecture", "")),
-            tuple(_function_use(_table(use)) for use in _list(content.get("functions", []))),
-            tuple(_table(kernel) for kernel in content["kernels"]),
-            _words(content.get("made_by", {})),
-            tuple(_source(_table(item)) for item in _list(content.get("sources", []))),
-            tuple(map(_word, _list(content.get("cpu_features", [])))),
-            tuple(map(_word, _list(content.get("flags", [])))),
-            {
-                Target.parse(_word(target)): tuple(map(_word, _list(names)))
-                for target, names in _table(content.get("left_out", {})).items()
-            },
-        )
-    # Whatever else such text leads to: a file may hold anything.
-    except (*_UNREADABLE, DeclarationError):
+        described = content["kernels"]
+        names = [kernel["name"] for kernel in described]
+        objects = [_as_object(item) for item in content["objects"]]
+        changed = {"kernels": names, "declarations": described, "objects": objects}
+        found: Manifest = read(Manifest, content | changed, _leaf)
+    except (*UNREADABLE, DeclarationError):
         return None
+    return found
 
 
-_UNREADABLE = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-    MemoryError,
-)
+def _as_object(data: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a `ModuleObject`, from what `as_data` made of them."""
+    version = data["ptx"].split(".") if "ptx" in data else None
+    numbers = version and [int(number) for number in version]
+    return {"resources": [], **data, "ptx": numbers, "size_bytes": data.get("bytes")}
+
+
 _LONGEST_WORD = 4096
 
 
-def _table(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError("not an object")
-    return value
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("not a list")
-    return value
-
-
-def _word(value: object) -> str:
-    """A text that may be shown on a terminal."""
-    if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_WORD:
-        raise ValueError("not a word")
-    return value
-
-
-def _words(value: object) -> dict[str, str]:
-    return {_word(key): _word(item) for key, item in _table(value).items()}
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("not a whole number")
-    return value
-
-
-def _function_use(data: dict[str, Any]) -> FunctionUse:
-    kernels = tuple(
-        KernelUse(_word(use["kernel"]), int(use["calls"]), bool(use["varies"]))
-        for use in data["kernels"]
-    )
-    direct = data["direct"]
-    return FunctionUse(_word(data["function"]), kernels, None if direct is None else _word(direct))
-
-
-def _object(item: dict[str, Any]) -> ModuleObject:
-    version = item.get("ptx")
-    major, _, minor = _word(version).partition(".") if version else ("", "", "")
-    return ModuleObject(
-        _word(item["file"]),
-        Target.parse(_word(item["target"])),
-        _word(item["origin"]),
-        _word(item["sha256"]),
-        (int(major), int(minor)) if version else None,
-        tuple(_resources(_table(resources)) for resources in _list(item.get("resources", []))),
-        None if item.get("bytes") is None else _whole(item["bytes"]),
-        _words(item.get("symbols", {})),
-    )
-
-
-def _resources(item: dict[str, Any]) -> KernelResources:
-    numbers: dict[str, Any] = {
-        key: value if value is None and key.startswith("spill") else _whole(value)
-        for key, value in item.items()
-        if key != "kernel"
-    }
-    return KernelResources(_word(item["kernel"]), **numbers)
-
-
-def _source(item: dict[str, Any]) -> ModuleSource:
-    return ModuleSource(
-        _word(item["file"]),
-        _word(item["sha256"]),
-        tuple(map(_word, _list(item["options"]))),
-        tuple(map(_word, _list(item["kernels"]))),
-        tuple(map(_word, _list(item.get("targets", [])))),
-    )
+def _leaf(kind: Any, value: Any) -> Any:
+    """As `plain_data.read` has it. Texts may be shown on a terminal."""
+    is_word = isinstance(value, str) and value.isprintable() and len(value) <= _LONGEST_WORD
+    if kind is Target and is_word:
+        return Target.parse(value)
+    is_whole = type(value) is int and 0 <= value < 2**63
+    if {str: is_word, int: is_whole, bool: type(value) is bool, Any: True}.get(kind, False):
+        return value
+    raise ValueError(f"{value!r:.80} is no {kind}")
 
 
 def why_no_manifest(text: str | None) -> str:
@@ -333,8 +260,8 @@ def why_no_manifest(text: str | None) -> str:
     if text is None:
         return "It does not say which kernels were built in: custom-dispatch did not link it."
     try:
-        version = _whole(_table(json.loads(text))["version"])
-    except _UNREADABLE:
+        version = _leaf(int, json.loads(text)["version"])
+    except UNREADABLE:
         version = 0
     if version > VERSION:
         return (

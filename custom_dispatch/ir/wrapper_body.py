@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import LinkError
@@ -39,38 +38,30 @@ class Where:
     """The grid's x size as the CPU needs it; empty without that target."""
 
 
+@dataclass(eq=False)
 class WrapperBody:
-    """Writes a wrapper's body, once.
+    """Writes a wrapper's body, once."""
 
-    - `kernel`, `signature`, `entry_points`, `cpu`: as of a `Wrapper`.
-    - `checked`: whether the checks are in it.
-    - `workload`: the dims that the kernel's grid is computed from.
-    - `everywhere`: where the kernel's grid is computed from one number more, which says on which
-      targets it is to run: that of all of them. 0 where it is not.
-    - `alone`: whether it is all that a function does: see `new_scratch`.
-    - `body`, `arguments`: where to write, and the names of the function's arguments there.
-    """
+    kernel: Kernel
+    signature: Signature
+    entry_points: EntryPoints
+    cpu: Target | None
+    """These as of a `Wrapper`."""
+    checked: bool
+    """Whether the checks are in it."""
+    body: Emitter
+    """Where to write."""
+    arguments: dict[str, str]
+    """The names of the function's arguments there."""
+    workload: tuple[str, ...] = ()
+    """The dims that the kernel's grid is computed from."""
+    everywhere: int = 0
+    """Where the kernel's grid is computed from one number more, which says on which targets it is
+    to run: that of all of them. 0 where it is not."""
+    alone: bool = False
+    """Whether it is all that a function does: see `new_scratch`."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        signature: Signature,
-        entry_points: EntryPoints,
-        *,
-        cpu: Target | None,
-        checked: bool,
-        workload: Sequence[str] = (),
-        everywhere: int = 0,
-        alone: bool = False,
-        body: Emitter,
-        arguments: dict[str, str],
-    ) -> None:
-        self.kernel = kernel
-        self.signature = signature
-        self.entry_points = entry_points
-        self.cpu = cpu
-        self.body = body
-        self.arguments = arguments
+    def __post_init__(self) -> None:
         self.dims: dict[str, str | int] = {}
         self.dim_sources: dict[str, str] = {}
         self.given: dict[str, Tensor] = {}
@@ -78,11 +69,8 @@ class WrapperBody:
         self.leading = Leading(self.kernel)
         self.words: dict[str, Words] = {}
         self.grid_x = ""
-        self.arithmetic = Arithmetic(self.body, self.dims)
-        self.guards = Guards(kernel, self.body, self.arithmetic, self.dim_sources, checked)
-        self._workload = tuple(workload)
-        self._everywhere = everywhere
-        self._alone = alone
+        arithmetic = self.arithmetic = Arithmetic(self.body, self.dims)
+        self.guards = Guards(self.kernel, self.body, arithmetic, self.dim_sources, self.checked)
         self._written: list[Tensor] = []
         self._scratches: dict[str, str | int] = {}
 
@@ -311,7 +299,7 @@ class WrapperBody:
         """
         return (
             list(map(str, self.kernel.operands)) == list(map(str, other.kernel.operands))
-            and self._workload == other._workload
+            and self.workload == other.workload
             and self.entry_points.variants == other.entry_points.variants
         )
 
@@ -321,12 +309,12 @@ class WrapperBody:
             words[GRID_X] = (where.grid_x if where else self.grid_x,)
         workload = [
             self.body.index(size) if isinstance(size, int) else size
-            for size in (self.dims[name] for name in self._workload)
+            for size in (self.dims[name] for name in self.workload)
         ]
-        if self._everywhere:
-            workload.append(where.targets if where else self.body.index(self._everywhere))
+        if self.everywhere:
+            workload.append(where.targets if where else self.body.index(self.everywhere))
         for name, scratch in self._scratches.items():
-            self.tensors[name] = new_scratch(self.body, name, scratch, alone=self._alone)
+            self.tensors[name] = new_scratch(self.body, name, scratch, alone=self.alone)
         entry_points = where.entry_points if where else self.entry_points.text
         dispatch = Dispatch(self.kernel, entry_points, self.tensors, words)
         return dispatch.write(self.body, workload, results)

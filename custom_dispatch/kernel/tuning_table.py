@@ -15,7 +15,8 @@ from typing import Any
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.target import Target
-from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
+from custom_dispatch.kernel.tuning import Measured, Result
+from custom_dispatch.plain_data import UNREADABLE, read
 
 VERSION = 1
 
@@ -89,8 +90,9 @@ def read_table(text: str, where: str, choice: str) -> TuningTable:
     try:
         content = json.loads(text, object_pairs_hook=_object)
         version, name = content["version"], content["choice"]
-        measured = tuple(map(_measured, content["measured"])) if version == VERSION else ()
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        said = content["measured"] if version == VERSION else []
+        measured = tuple(map(_checked, read(tuple[Measured, ...], said, _leaf)))
+    except UNREADABLE:
         version, name, measured = None, choice, ()
     if version != VERSION or name != choice:
         found = (
@@ -159,50 +161,27 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _measured(item: Any) -> Measured:
-    found = Measured(
-        Target.parse(item["target"]),
-        _text(item["device"]),
-        _text(item["compiler"]),
-        _text(item["date"]),
-        {_text(name): _text(digest) for name, digest in item["digests"].items()},
-        tuple(
-            MeasuredSizes(
-                {_text(name): _size(size) for name, size in sizes["dims"].items()},
-                tuple(map(_result, sizes["results"])),
-            )
-            for sizes in item["sizes"]
-        ),
-        {_text(name): _number(value) for name, value in item.get("scalars", {}).items()},
-    )
-    if len({frozenset(sizes.dims) for sizes in found.sizes}) > 1:
+def _checked(measured: Measured) -> Measured:
+    """What was read, where it could have been measured."""
+    if len({frozenset(sizes.dims) for sizes in measured.sizes}) > 1:
         raise ValueError("sizes of different dims")
-    return found
+    results = [result for sizes in measured.sizes for result in sizes.results]
+    if any((item.seconds is None) == (not item.problem) for item in results):
+        raise ValueError("neither a time nor a problem")
+    return measured
 
 
-def _result(item: Any) -> Result:
-    if "seconds" not in item:
-        return Result(_text(item["kernel"]), None, _text(item["problem"]))
-    seconds = item["seconds"]
-    if not isinstance(seconds, float) or not 0 < seconds < math.inf or "problem" in item:
-        raise ValueError("no time")
-    return Result(_text(item["kernel"]), seconds)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
+def _leaf(kind: Any, value: Any) -> Any:
+    """As `custom_dispatch.plain_data.read` has it."""
+    if kind is Target:
+        return Target.parse(value)
+    is_number = type(value) in (int, float) and abs(value) < math.inf
+    fits = {
+        str: type(value) is str,
+        int: type(value) is int and 0 <= value < 2**63,
+        float: type(value) is float and is_number and value > 0,
+        float | int: is_number,
+    }
+    if not fits.get(kind, False):
+        raise ValueError(f"{value!r:.80} is no {kind}")
     return value
-
-
-def _size(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("no size")
-    return value
-
-
-def _number(value: Any) -> float | int:
-    if type(value) not in (int, float) or not -math.inf < value < math.inf:
-        raise ValueError("no number")
-    found: float | int = value
-    return found

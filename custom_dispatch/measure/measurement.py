@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from custom_dispatch.measure.comparison import Agreement
 
@@ -100,15 +99,6 @@ class Measurement:
     def flops_per_second(self) -> float | None:
         """Floating-point operations."""
         return self.flops and self.flops / max(self.best.median_s, 1e-9)
-
-
-def read_measurement(values: Mapping[str, Any]) -> Measurement:
-    """A measurement that `dataclasses.asdict` made plain."""
-    read = dict(values)
-    for name in ("call", "invoke", "native", "kernel", "copy"):
-        read[name] = read[name] and Timing(**read[name])
-    read["agreements"] = tuple(Agreement(**item) for item in read["agreements"])
-    return Measurement(**read | {"shapes": tuple(read["shapes"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,14 @@ import dataclasses
 import json
 import os
 import struct
-import types
-import typing
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 from custom_dispatch.host_cpu import cpu_fields
+from custom_dispatch.plain_data import read
 
 FORMAT_VERSION = 1
 """Part of every key and of every entry; changed when either is to be read differently."""
@@ -207,7 +206,7 @@ def from_bytes(kind: type[T], data: bytes) -> T:
             offset += length
         if offset != len(data):
             raise ValueError("the byte strings are cut short")
-        value: T = _read(kind, tree, blobs)
+        value: T = read(kind, tree, partial(_leaf, blobs), exact=True)
         return value
     except Exception as problem:
         # Whatever a constructor says to parts that were never written: it is no such value.
@@ -236,29 +235,8 @@ def _to_tree(value: object, blobs: list[bytes]) -> object:
     raise TypeError(f"{type(value).__name__} cannot be kept")
 
 
-def _read(kind: Any, tree: Any, blobs: list[bytes]) -> Any:
-    """A value of a type, from its place in the tree."""
-    origin, arguments = _parts_of(kind)
-    if origin in (Union, types.UnionType):
-        (kind,) = (argument for argument in arguments if argument is not type(None))
-        return None if tree is None else _read(kind, tree, blobs)
-    if origin is tuple:
-        if type(tree) is not list:
-            raise ValueError("no sequence")
-        if arguments[1:] != (Ellipsis,):
-            pairs = zip(arguments, tree, strict=True)
-            return tuple(_read(part, item, blobs) for part, item in pairs)
-        if arguments[0] is str and all(type(text) is str for text in tree):
-            return tuple(tree)  # a thousand paths
-        return tuple(_read(arguments[0], item, blobs) for item in tree)
-    if origin is not None and issubclass(origin, Mapping):
-        pair = types.GenericAlias(tuple, arguments)
-        return dict(_read(pair, item, blobs) for item in tree)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        fields = _field_types(kind)
-        if type(tree) is not dict or tree.keys() != fields.keys():
-            raise ValueError("other fields")
-        return kind(**{name: _read(part, tree[name], blobs) for name, part in fields.items()})
+def _leaf(blobs: list[bytes], kind: Any, tree: Any) -> Any:
+    """As `plain_data.read` has it."""
     if kind is bytes:
         if type(tree) is not int or tree < 0:
             raise ValueError("no byte string")
@@ -268,14 +246,3 @@ def _read(kind: Any, tree: Any, blobs: list[bytes]) -> Any:
     if type(tree) is not (str if kind is Path else kind):
         raise ValueError(f"{tree!r} is no {kind.__name__}")
     return Path(tree) if kind is Path else tree
-
-
-@cache
-def _parts_of(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    return typing.get_origin(kind), typing.get_args(kind)
-
-
-@cache
-def _field_types(kind: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
