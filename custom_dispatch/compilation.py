@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
-from custom_dispatch.errors import DeclarationError, GraphError, LinkError, OutputError
+from custom_dispatch.errors import (
+    DeclarationError,
+    GraphError,
+    LinkError,
+    ModelError,
+    OutputError,
+)
 from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
 from custom_dispatch.ir.stored import remember_module
@@ -191,8 +197,18 @@ def compile(  # noqa: A001 - the public name is cd.compile
         if graph:
             from custom_dispatch.link.graph_form import HAL_FLAGS, record_once
 
-            form = compile_mlir(source, [*given, *HAL_FLAGS], linked.apart)
-            return _compile_module(record_once(form), [*given, "--compile-from=hal"])
+            try:
+                form = compile_mlir(source, [*given, *HAL_FLAGS], linked.apart)
+                return _compile_module(record_once(form), [*given, "--compile-from=hal"])
+            except GraphError:
+                raise
+            except ModelError as error:
+                raise GraphError(
+                    f"The model cannot be a graph: {error.found}",
+                    expected=error.expected,
+                    next_step=f"compile it without graph; if that fails too, {error.next_step}",
+                    log=error.log,
+                ) from error
         return _compile_module(source, given, linked.apart)
 
     parts = (source, linked.apart, ours, bool(graph))

@@ -18,7 +18,6 @@ from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS
-from custom_dispatch.link.model import diagnostic
 from custom_dispatch.link.operations import (
     create,
     global_of,
@@ -34,8 +33,10 @@ _CREATE, _EXECUTE = "hal.command_buffer.create", "hal.device.queue.execute"
 _QUEUED = ("hal.device.queue.", "hal.fence.")
 """How operations begin that are done in each call: they wait for work and signal it."""
 _PURE = ("arith.", "util.global.load", "hal.device.allocator", "hal.buffer.subspan")
-_WAIT, _NEEDS_HOST = "hal.fence.await", ("hal.device.queue.alloca", "hal.buffer.load")
-"""Operations that wait on the host, and that need it or memory in each call."""
+_WAIT = "hal.fence.await"
+_NEEDS_HOST = ("hal.device.queue.alloca", "hal.buffer.load", "util.call")
+"""Operations that need the host or memory in each call."""
+_GLOBALS = ("util.global.load", "util.global.store")
 _COMMANDS = ("dispatch", "copy_buffer", "fill_buffer", "update_buffer")
 _MOST_AT_ONCE = 32
 """IREE_HAL_CUDA_MAX_CONCURRENT_GRAPH_NODE_COUNT (iree/hal/drivers/cuda/graph_command_buffer.c)."""
@@ -60,14 +61,6 @@ def record_once(content: bytes) -> bytes:
             most = max(most, _transients(function))
             _record(module, function)
         _allocate_transients(module, most)
-        try:
-            module.operation.verify()
-        except ir.MLIRError as error:
-            raise GraphError(
-                "The model's commands cannot be recorded once.",
-                next_step="leave graph out, and report this with the model; the verifier says:",
-                log=diagnostic(error),
-            ) from None
         return str(module).encode()
 
 
@@ -97,7 +90,7 @@ def _transients(function: Any) -> int:
     if _SIZE in entries:
         return int(ir.IntegerAttr(entries[_SIZE]).value)
     if any(_SIZE.startswith(name) for name in entries):  # a function tells it, of the call
-        raise _refused(function, function)
+        raise _refused(function, "the size of its memory")
     return 0
 
 
@@ -110,9 +103,19 @@ def _record(module: ir.Module, function: Any) -> None:
     _drop_waits(op.operation for block in blocks for op in block.operations)
     every = [op.operation for block in blocks for op in block.operations]
     queued = [op for op in every if op.name.startswith(_QUEUED)]
+    mutable = [
+        name_of(op.operation)
+        for op in module.body.operations
+        if op.operation.name == "util.global" and "is_mutable" in op.operation.attributes
+    ]
     for op in every:
-        if op.name in _NEEDS_HOST or (op in queued and _may_be_passed(op.block, blocks)):
-            raise _refused(function, op)
+        is_state = op.name in _GLOBALS and global_of(op) in mutable
+        if (
+            op.name in _NEEDS_HOST
+            or is_state
+            or (op in queued and _may_be_passed(op.block, blocks))
+        ):
+            raise _refused(function, f"`{op.name}`")
         if op.name == _CREATE:  # IREE has them run once
             op.attributes["modes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
     executed = [op for op in queued if op.name == _EXECUTE]
@@ -188,7 +191,7 @@ def _carry(
                 )
             return
     if not op.name.startswith(_PURE):
-        raise _refused(end.parent.operation, op)
+        raise _refused(end.parent.operation, f"`{op.name}`")
     for operand in op.operands:
         _carry(operand, known, executed, symbols, end)
     copy = op.clone(ip=where).operation
@@ -228,10 +231,10 @@ def _allocate_transients(module: ir.Module, size: int) -> None:
         allocation.operands[len(allocation.operands) - 1] = bytes_
 
 
-def _refused(function: Any, op: Any) -> GraphError:
+def _refused(function: Any, what: str) -> GraphError:
     name = name_of(function).removesuffix(GRAPH)
     return GraphError(
-        f"`{name}` cannot be a graph: `{op.name}` depends on values of the call.",
+        f"`{name}` cannot be a graph: {what} depends on values of the call.",
         expected="a function whose commands are all known when the module is loaded",
         next_step='leave graph out, or write graph="where possible".',
     )

@@ -21,6 +21,7 @@ from custom_dispatch.ir.interface import Interface
 from custom_dispatch.link.call_site import place_of
 from custom_dispatch.link.operations import name_of, operations_of, type_of
 from custom_dispatch.link.states import (
+    check_kinds,
     check_states,
     outline_first_values,
     pass_states,
@@ -75,6 +76,7 @@ def write_graphs(
 
     They are private already.
     """
+    check_kinds(module)
     states = states_of(module)
     written = []
     for op, interface in functions:

@@ -118,6 +118,26 @@ def outline_first_values(
     return found
 
 
+def check_kinds(module: ir.Module) -> None:
+    """Require that what calls leave behind is tensors of known sizes: they have buffers."""
+    others = {
+        name_of(op.operation): ir.TypeAttr(op.operation.attributes["type"]).value
+        for op in module.body.operations
+        if op.operation.name == "util.global" and "is_mutable" in op.operation.attributes
+    }
+    for name, kind in states_of(module).items():
+        if ir.RankedTensorType(kind).has_static_shape:
+            del others[name]
+    for function in functions_of(module):
+        for op in operations_of(function, _LOAD, _STORE):
+            if (name := global_of(op)) in others:
+                raise GraphError(
+                    f"State `{name}` is {others[name]}, for which a graph has no buffer.",
+                    expected="state that is a tensor whose sizes are known",
+                    next_step='make it one, a number of rank 0; or write graph="where possible".',
+                )
+
+
 def check_states(module: ir.Module, states: dict[str, ir.Type]) -> None:
     """Require that no state is used other than by the functions that are called from outside."""
     for function in functions_of(module):
