@@ -27,6 +27,7 @@ from custom_dispatch.cpu.checked.printf import print_function, print_globals
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, Given, function_text
 from custom_dispatch.cpu.text.c_library import call_c, declarations
 from custom_dispatch.cpu.text.control_structures import when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import LENGTHS, PLACE, ThreadCode
 from custom_dispatch.format.keys import Failure
@@ -65,7 +66,7 @@ def checked_block_function(
             memory.size,
         ],
     )
-    null = b.value(f"llvm.mlir.zero : {POINTER}")
+    null = b.null()
     first, axis = Context.block
     values: list[tuple[Field, Given]] = [
         (Context.now, 1),
@@ -103,7 +104,7 @@ def checked_block_function(
     return function_text(f"{kernel.symbol}.checked", thread.checked_arguments, b.lines)
 
 
-def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
+def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[SsaValue, list[SsaValue]]:
     """Ask the C library for zeroed memory, in one piece; return from the function without it.
 
     Parameters
@@ -122,13 +123,12 @@ def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[str, list[str]]:
         end += -(-size // _ALIGN) * _ALIGN
     taken = call_c(b, "calloc", [(end + _ALIGN, "i64"), (1, "i64")])
     enough, none = b.fresh_label("enough"), b.fresh_label("none")
-    b.cond_branch(b.icmp("ne", number_of(b, taken), 0, "i64"), enough, none)
+    b.cond_branch(number_of(b, taken).cmp("ne", 0), enough, none)
     b.block(none)
     b.store(Failure.NO_MEMORY, FAILURE)
     b.return_()
     b.block(enough)
-    start = b.binary("add", number_of(b, taken), _ALIGN - 1, "i64")
-    start = b.cast("inttoptr", b.binary("and", start, -_ALIGN, "i64"), "i64", POINTER)
+    start = (number_of(b, taken) + (_ALIGN - 1) & -_ALIGN).cast("inttoptr", POINTER)
     return taken, [b.offset(start, place) for place in places]
 
 
@@ -151,10 +151,10 @@ def _run_block(b: Builder, thread: ThreadCode, context: str, block: str) -> None
         call(b, "settle", [(thread.memory.threads, "i32")], context=context)
     fields = (Context.failed, Context.wrong, Context.count)
     failed, wrong, count = (get(b, context, field) for field in fields)
-    wrong = b.binary("or", failed, wrong)
-    with when(b, b.icmp("ne", b.binary("or", wrong, count), 0)):
+    wrong = failed | wrong
+    with when(b, (wrong | count).cmp("ne", 0)):
         call(b, "report", context=context)
-    with when(b, b.icmp("ne", wrong, 0)):
+    with when(b, wrong.cmp("ne", 0)):
         b.store(Failure.FINDING, FAILURE)
     call(b, "free_cells", context=context)
 

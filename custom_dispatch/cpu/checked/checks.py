@@ -7,6 +7,7 @@ is found leaves memory in doubt, the thread stops, and with it the block.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
@@ -36,6 +37,7 @@ from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
 from custom_dispatch.cpu.text.control_structures import loop, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import unsupported
 from custom_dispatch.cpu.threads.block_memory import BARRIERS, LAST_COUNT, BlockMemory
 from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, elements_of
@@ -174,15 +176,15 @@ class Checks:
         site = self._site(instruction, access, operand, space)
         size: Given = access.size
         if access.lanes < 32:
-            lane = b.binary("and", "%thread", 31)
-            size = b.select(b.icmp("ult", lane, access.lanes), size, 0)
+            lane = b.named("%thread", "i32") & 31
+            size = lane.cmp("ult", access.lanes).select(size, 0)
         self._access(b, site, pointer, size)
 
-    def select(self, b: Builder, instruction: Instruction, condition: str) -> None:
+    def select(self, b: Builder, instruction: Instruction, condition: SsaValue) -> None:
         """The thread takes one of two values."""
         bits = self._dropped.selected.get(id(instruction))
         if bits is not None:
-            note_use(b, "%thread", b.select(condition, *bits, "i64"))
+            note_use(b, "%thread", condition.select(*bits, "i64"))
 
     def part(
         self,
@@ -190,7 +192,7 @@ class Checks:
         instruction: Instruction,
         operand: Address,
         space: str,
-        places: list[str],
+        places: Sequence[str],
         size: Given,
     ) -> None:
         """Check the accesses of some parts of what an instruction accesses."""
@@ -260,10 +262,10 @@ class Checks:
         b.branch("stopped")
         b.block(b.fresh_label("found"))
 
-    def assertion(self, b: Builder, instruction: Instruction, given: list[str]) -> None:
+    def assertion(self, b: Builder, instruction: Instruction, given: Sequence[str]) -> None:
         """Report an assertion that does not hold, from pointers to what `__assertfail` is given."""
         message, file, line, function, *_ = given
-        size = b.resize(b.load(line), 32, 64)
+        size = b.load(line).resize(64)
         offset, object_ = b.load(file, "i64"), b.load(message, POINTER)
         length = b.load(function, "i64")
         self.found(
@@ -296,12 +298,12 @@ class Checks:
         """All threads of the block have met."""
         call(b, "all_met", [])
 
-    def barriers_met(self, b: Builder, free: str, alive: str) -> None:
+    def barriers_met(self, b: Builder, free: SsaValue, alive: SsaValue) -> None:
         """The barriers whose bits are set are complete; perhaps all threads have met at one."""
         with loop(b, BARRIERS) as number:
             met = b.load(self.memory.barrier(b, number, LAST_COUNT))
-            is_free = b.resize(b.binary("lshr", free, number), 32, 1)
-            with when(b, b.binary("and", is_free, b.icmp("eq", met, alive), "i1")):
+            is_free = (free >> number).resize(1)
+            with when(b, is_free & met.cmp("eq", alive)):
                 self.all_met(b)
 
     def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
@@ -328,7 +330,7 @@ class Checks:
         """End the block, if what a thread has just found demands it."""
         keep_staged(b)
         on = b.fresh_label("on")
-        failed = b.icmp("ne", get(b, CONTEXT, Context.failed), 0)
+        failed = get(b, CONTEXT, Context.failed).cmp("ne", 0)
         b.cond_branch(failed, "ended", on)
         b.block(on)
 

@@ -33,6 +33,7 @@ from custom_dispatch.cpu.checked.monitor import (
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import fold, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 REPORT_BYTES: Final = 8192
 """Room for the findings' texts."""
@@ -95,12 +96,11 @@ def stage(b: Builder, finding: Finding, *, saved: Given = 0, **values: Given) ->
     """
     zero = b.const(0, 32)
     pending = get(b, CONTEXT, Context.pending)
-    free = b.icmp("eq", pending, zero)
+    free = pending.cmp("eq", zero)
     if finding not in NOTES:
-        dropped = b.icmp("eq", pending, Finding.DROPPED + 1)
-        free = b.binary("or", free, dropped, "i1")
+        free = free | pending.cmp("eq", Finding.DROPPED + 1)
         if not saved:
-            free = b.binary("or", free, b.icmp("ne", get(b, CONTEXT, Context.saved), zero), "i1")
+            free = free | get(b, CONTEXT, Context.saved).cmp("ne", zero)
     with when(b, free):
         put(b, CONTEXT, Context.pending, finding + 1)
         put(b, CONTEXT, Context.saved, saved or zero)
@@ -115,49 +115,52 @@ def _write(b: Builder, start: int, values: Mapping[str, Given]) -> None:
 def keep_staged(b: Builder) -> None:
     """Keep what is staged, if anything is: as a note, if it is a write that changed nothing."""
     pending = get(b, CONTEXT, Context.pending)
-    with when(b, b.icmp("ne", pending, 0)):
+    with when(b, pending.cmp("ne", 0)):
         put(b, CONTEXT, Context.pending, 0)
         staged, saved = b.offset(CONTEXT, Context.staged), get(b, CONTEXT, Context.saved)
-        address = b.cast("inttoptr", get(b, CONTEXT, Context.address), "i64", POINTER)
+        address = get(b, CONTEXT, Context.address).cast("inttoptr", POINTER)
 
-        def compare(index: str, carried: list[str]) -> list[str]:
+        def compare(index: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
             before = b.load(b.element(b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
-            equal = b.icmp("eq", before, b.load(b.element(address, index, 1), "i8"), "i8")
-            return [b.binary("and", carried[0], equal, "i1")]
+            equal = before.cmp("eq", b.load(b.element(address, index, 1), "i8"))
+            return [carried[0] & equal]
 
-        (same,) = fold(b, saved, [(b.icmp("ne", saved, 0), "i1")], compare)
+        (same,) = fold(b, saved, [(saved.cmp("ne", 0), "i1")], compare)
         put(b, CONTEXT, Context.saved, 0)
-        kind = b.binary("sub", pending, 1)
-        kind = b.select(same, Finding.SAME_VALUE, kind)
+        kind = pending - 1
+        kind = same.select(Finding.SAME_VALUE, kind)
         put(b, staged, FOUND["kind"], kind)
-        same = is_note(b, kind)
-        wrong = b.resize(b.binary("xor", same, 1, "i1"), 1, 32)
-        put(b, CONTEXT, Context.wrong, b.binary("or", get(b, CONTEXT, Context.wrong), wrong))
+        same = is_note(kind)
+        wrong = (~same).resize(32)
+        put(b, CONTEXT, Context.wrong, get(b, CONTEXT, Context.wrong) | wrong)
         count = get(b, CONTEXT, Context.count)
         # The last place is for what is more than a note.
-        most = b.select(same, MOST_KEPT - 1, MOST_KEPT)
+        most = same.select(MOST_KEPT - 1, MOST_KEPT)
         key = key_of(b, staged)
         with new_among(b, key, (count, most), lambda i: key_of(b, kept_at(b, i))):
             kept = kept_at(b, count)
             for word in range(0, FOUND_BYTES, 8):
                 put(b, kept, (word, "i64"), get(b, staged, (word, "i64")))
-            put(b, CONTEXT, Context.count, b.binary("add", count, 1))
+            put(b, CONTEXT, Context.count, count + 1)
 
 
-def is_note(b: Builder, kind: str) -> str:
+def is_note(kind: SsaValue) -> SsaValue:
     """Whether a finding of some kind, an i32, fails nothing."""
-    same, dropped = (b.icmp("eq", kind, note) for note in NOTES)
-    return b.binary("or", same, dropped, "i1")
+    same, dropped = (kind.cmp("eq", note) for note in NOTES)
+    return same | dropped
 
 
-def kept_at(b: Builder, index: str) -> str:
+def kept_at(b: Builder, index: str) -> SsaValue:
     """One of the findings that the block keeps."""
     return b.element(b.offset(CONTEXT, Context.kept), index, FOUND_BYTES)
 
 
 @contextmanager
 def new_among(
-    b: Builder, key: str, counts: tuple[str, str], key_at: Callable[[str], str]
+    b: Builder,
+    key: SsaValue,
+    counts: tuple[SsaValue, SsaValue],
+    key_at: Callable[[SsaValue], SsaValue],
 ) -> Iterator[None]:
     """Code that runs if a key is not among some, and there is room for it.
 
@@ -170,22 +173,17 @@ def new_among(
     """
     count, most = counts
 
-    def look(index: str, carried: list[str]) -> list[str]:
-        return [b.binary("or", carried[0], b.icmp("eq", key_at(index), key, "i64"), "i1")]
+    def look(index: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
+        return [carried[0] | key_at(index).cmp("eq", key)]
 
     (known,) = fold(b, count, [(0, "i1")], look)
-    new = b.binary("xor", known, 1, "i1")
-    with when(b, b.binary("and", new, b.icmp("ult", count, most), "i1")):
+    with when(b, ~known & count.cmp("ult", most)):
         yield
 
 
-def key_of(b: Builder, found: str) -> str:
+def key_of(b: Builder, found: str) -> SsaValue:
     """What a finding has in common with the same one of other threads, as an i64."""
-    site = b.resize(get(b, found, FOUND["site"]), 32, 64)
-    other = b.binary("lshr", get(b, found, FOUND["other"]), SITE_SHIFT)
-    other = b.resize(other, 32, 64)
-    low, high = (b.call_intrinsic(f"llvm.u{end}", [site, other], "i64") for end in ("min", "max"))
-    key = b.resize(get(b, found, FOUND["kind"]), 32, 64)
-    for part, start in ((low, 8), (high, 36)):
-        key = b.binary("or", key, b.binary("shl", part, start, "i64"), "i64")
-    return key
+    site = get(b, found, FOUND["site"]).resize(64)
+    other = (get(b, found, FOUND["other"]) >> SITE_SHIFT).resize(64)
+    low, high = site.call("umin", other), site.call("umax", other)
+    return get(b, found, FOUND["kind"]).resize(64) | low << 8 | high << 36

@@ -31,6 +31,7 @@ from custom_dispatch.cpu.checked.monitor import (
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.c_library import call_c
 from custom_dispatch.cpu.text.control_structures import loop, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.dispatch_function import BINDING_POINTERS, declare_entry
 from custom_dispatch.format.keys import EXPECTED, MARK, NEXT_STEP
 
@@ -81,16 +82,15 @@ def report(b: Builder) -> None:
     before = b.value(f"llvm.atomicrmw xchg {lock}, {b.const(1, 32)} seq_cst : {POINTER}, i32")
     b.cond_branch(b.icmp("eq", before, 0), "alone", "wait")
     b.block("alone")
-    failed = b.resize(b.icmp("ne", get(b, CONTEXT, Context.failed), zero), 1, 32)
+    failed = get(b, CONTEXT, Context.failed).cmp("ne", zero).resize(32)
     count = get(b, CONTEXT, Context.count)
-    with loop(b, b.binary("add", count, failed)) as index:
-        is_kept = b.icmp("ult", index, count)
-        found = b.select(is_kept, kept_at(b, index), b.offset(CONTEXT, Context.stopped), POINTER)
-        _tell(b, found)
+    with loop(b, count + failed) as index:
+        is_kept = index.cmp("ult", count)
+        _tell(b, is_kept.select(kept_at(b, index), b.offset(CONTEXT, Context.stopped)))
     b.value(f"llvm.atomicrmw xchg {lock}, {zero} seq_cst : {POINTER}, i32")
 
 
-def _global(b: Builder, name: str) -> str:
+def _global(b: Builder, name: str) -> SsaValue:
     return b.address_of(f"check.{name}")
 
 
@@ -98,17 +98,15 @@ def _tell(b: Builder, found: str) -> None:
     """Put a finding into words, unless that was done, or there was too much of it."""
     key, told, place = key_of(b, found), _global(b, "told"), _global(b, "told_count")
     count = b.load(place)
-    most = b.select(is_note(b, get(b, found, FOUND["kind"])), _MOST_NOTES, _MOST_TOLD)
+    most = is_note(get(b, found, FOUND["kind"])).select(_MOST_NOTES, _MOST_TOLD)
     with new_among(b, key, (count, most), lambda i: b.load(b.element(told, i, 8), "i64")):
         b.store(key, b.element(told, count, 8), "i64")
-        b.store(b.binary("add", count, 1), place)
+        b.store(count + 1, place)
         _write_report(b, found)
 
 
 def _write_report(b: Builder, found: str) -> None:
-    count = b.const(1, 32)
-    place = b.value(f"llvm.alloca {count} x {POINTER} : (i32) -> {POINTER}")
-    length = b.value(f"llvm.alloca {count} x i64 : (i32) -> {POINTER}")
+    place, length = b.alloca(POINTER, "i64")
     stream = call_c(b, "open_memstream", [(place, POINTER), (length, POINTER)])
     labels = {finding: b.fresh_label("finding") for finding in Finding}
     written = b.fresh_label("written")
@@ -122,21 +120,18 @@ def _write_report(b: Builder, found: str) -> None:
     call_c(b, "fclose", [(stream, POINTER)])
     text, size = b.load(place, POINTER), b.load(length, "i64")
     quiet = _global(b, "quiet")
-    with when(b, b.icmp("eq", b.load(quiet), 0)):
-        end = b.value(f"llvm.getelementptr {text}[{size}] : ({POINTER}, i64) -> {POINTER}, i8")
-        b.store(10, end, "i8")  # in place of the zero
-        whole = b.binary("add", size, 1, "i64")
-        call_c(b, "write", [(b.const(2, 32), "i32"), (text, POINTER), (whole, "i64")])
-    used = b.resize(b.load(_global(b, "report_size")), 32, 64)
-    room = b.binary("sub", REPORT_BYTES - 2, used, "i64")
-    size = b.call_intrinsic("llvm.umin", [size, room], "i64")
+    with when(b, b.load(quiet).cmp("eq", 0)):
+        b.store(10, b.offset(text, size), "i8")  # in place of the zero
+        call_c(b, "write", [(2, "i32"), (text, POINTER), (size + 1, "i64")])
+    used = b.load(_global(b, "report_size")).resize(64)
+    size = size.call("umin", REPORT_BYTES - 2 - used)
     target = b.offset(_global(b, "report_text"), used)
     b.store(ord(MARK), target, "i8")
     call_c(b, "memcpy", [(b.offset(target, 1), POINTER), (text, POINTER), (size, "i64")])
-    used = b.binary("add", used, b.binary("add", size, 1, "i64"), "i64")
+    used = used + (size + 1)
     b.store(0, b.offset(_global(b, "report_text"), used), "i8")
-    used = b.call_intrinsic("llvm.umin", [used, REPORT_BYTES - 2], "i64")
-    b.store(b.resize(used, 64, 32), _global(b, "report_size"))
+    used = used.call("umin", REPORT_BYTES - 2)
+    b.store(used.resize(32), _global(b, "report_size"))
     call_c(b, "free", [(text, POINTER)])
 
 
@@ -169,8 +164,7 @@ def _values(b: Builder, name: str, found: str) -> list[tuple[str, str]]:
     theirs, _, what = name.rpartition(" ")
     thread, site, other = (get(b, found, FOUND[name]) for name in ("thread", "site", "other"))
     if theirs:
-        thread = b.binary("and", other, THREAD_BITS)
-        site = b.binary("lshr", other, SITE_SHIFT)
+        thread, site = other & THREAD_BITS, other >> SITE_SHIFT
     if what == "kernel":
         return [(get(b, CONTEXT, Context.kernel), POINTER)]
     if what == "thread":
@@ -186,24 +180,22 @@ def _values(b: Builder, name: str, found: str) -> list[tuple[str, str]]:
         return [(get(b, found, FOUND["object_"]), POINTER)]
     if what in ("file", "function"):
         number = get(b, found, FOUND["offset" if what == "file" else "length"])
-        return [(b.cast("inttoptr", number, "i64", POINTER), POINTER)]
+        return [(number.cast("inttoptr", POINTER), POINTER)]
     field = {"line": "size", "address": "offset", "lane": "offset"}.get(what, what)
     return [(get(b, found, FOUND[field]), "i64")]
 
 
-def _coordinates(b: Builder, thread: str) -> tuple[str, str, str]:
+def _coordinates(b: Builder, thread: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
     width, height = get(b, CONTEXT, Context.width), get(b, CONTEXT, Context.height)
-    row = b.binary("udiv", thread, width)
-    x, y = b.binary("urem", thread, width), b.binary("urem", row, height)
-    return x, y, b.binary("udiv", row, height)
+    row = thread // width
+    return thread % width, row % height, row // height
 
 
-def _verb(b: Builder, site: str) -> str:
-    kind = b.binary("and", get(b, site_at(b, site), Site.kind), READS | WRITES)
+def _verb(b: Builder, site: str) -> SsaValue:
+    kind = get(b, site_at(b, site), Site.kind) & (READS | WRITES)
     words = [b.address_of(f"check.{name}") for name in _VERBS]
-    writes = b.icmp("eq", kind, WRITES)
-    updates = b.icmp("eq", kind, READS | WRITES)
-    return b.select(updates, words[2], b.select(writes, words[1], words[0], POINTER), POINTER)
+    writes, updates = kind.cmp("eq", WRITES), kind.cmp("eq", READS | WRITES)
+    return updates.select(words[2], writes.select(words[1], words[0]))
 
 
 FINDINGS_ENTRY: Final = "custom_dispatch_findings"

@@ -23,6 +23,7 @@ from custom_dispatch.cpu.text.builder import (
     bytes_of,
     function_text,
 )
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import Instruction, Integer, Location
 
 CONTEXT: Final = "%context"
@@ -186,7 +187,7 @@ of a load whose value may be dropped (`analysis/dropped_loads.py`), or 0."""
 IN_REGION, IN_SHARED, IN_LOCAL, ANYWHERE = range(4)
 
 
-def get(b: Builder, base: str, field: Field) -> str:
+def get(b: Builder, base: str, field: Field) -> SsaValue:
     """Load a field of a structure."""
     offset, kind = field
     return b.load(b.offset(base, offset), kind)
@@ -198,9 +199,9 @@ def put(b: Builder, base: str, field: Field, value: Given) -> None:
     b.store(value, b.offset(base, offset), kind)
 
 
-def text_at(b: Builder, place: str) -> str:
+def text_at(b: Builder, place: SsaValue) -> SsaValue:
     """A text of the module, from its place among them, an i32."""
-    return b.offset(b.address_of("check.texts"), b.resize(place, 32, 64))
+    return b.offset(b.address_of("check.texts"), place.resize(64))
 
 
 def text_global(symbol: str, text: str | bytes) -> str:
@@ -213,43 +214,51 @@ def text_global(symbol: str, text: str | bytes) -> str:
     )
 
 
-def site_at(b: Builder, number: str) -> str:
+def site_at(b: Builder, number: str) -> SsaValue:
     """A site, from its number, an i32."""
     return b.element(b.address_of("check.sites"), number, Site.SIZE)
 
 
-def number_of(b: Builder, pointer: str) -> str:
+def number_of(b: Builder, pointer: str) -> SsaValue:
     """A pointer as an i64."""
     return b.cast("ptrtoint", pointer, POINTER, "i64")
 
 
-def tick(b: Builder) -> str:
+def is_null(b: Builder, pointer: str) -> SsaValue:
+    """Whether a pointer is null."""
+    return number_of(b, pointer).cmp("eq", 0)
+
+
+def tick(b: Builder) -> SsaValue:
     """The time, after which the clock goes on."""
     now = get(b, CONTEXT, Context.now)
-    put(b, CONTEXT, Context.now, b.binary("add", now, 1))
+    put(b, CONTEXT, Context.now, now + 1)
     return now
 
 
 def function(
-    name: str, write: Callable[[Builder], None], result: str = "", **arguments: str
+    name: str, write: Callable[..., None], result: str = "", **arguments: str
 ) -> list[str]:
     """The lines of a function ``@check.name`` that takes the context, and arguments of some types.
+
+    `write` gets a builder and the arguments, by their names.
 
     It is not inlined: MLIR would put its body at every call, whatever its size. And only one other
     function may call it, because IREE takes a function that it comes to on two ways for a recursion
     (ReconcileTranslationInfo.cpp).
     """
     b = Builder()
-    write(b)
+    given = {name: b.named(f"%{name}", kind) for name, kind in arguments.items()}
+    write(b, **given)
     if not result:
         b.return_()
-    every = [(CONTEXT, POINTER), *((f"%{given}", kind) for given, kind in arguments.items())]
+    every = [(CONTEXT, POINTER), *((value, value.type) for value in given.values())]
     return function_text(f"check.{name}", every, b.lines, result, "no_inline")
 
 
 def call(
     b: Builder, name: str, arguments: Arguments = (), result: str = "", context: str = CONTEXT
-) -> str:
+) -> SsaValue:
     """Call such a function; returns its result, or an empty text where it has none."""
     return b.call(f"check.{name}", ((context, POINTER), *arguments), result)
 

@@ -17,6 +17,7 @@ from custom_dispatch.cpu.checked.monitor import (
     call,
     function,
     get,
+    is_null,
     number_of,
     put,
     site_at,
@@ -24,6 +25,7 @@ from custom_dispatch.cpu.checked.monitor import (
 )
 from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
 from custom_dispatch.cpu.text.control_structures import loop, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 _LOWEST_ADDRESS = 65536
 """Below it Linux maps nothing (vm.mmap_min_addr): an address there was computed from a null
@@ -44,32 +46,33 @@ def access_function() -> list[str]:
     )
 
 
-def _write(b: Builder) -> None:
+def _write(b: Builder, size: SsaValue, address: SsaValue, **_: SsaValue) -> None:
     keep_staged(b)  # that of the access before, which has been made
-    _Access(b).write()
+    _Access(b, size, address).write()
 
 
 class _Access:
     """Writes the function's body, from what it computes of its arguments first."""
 
-    def __init__(self, b: Builder) -> None:
+    def __init__(self, b: Builder, size: SsaValue, address: SsaValue) -> None:
         self._b = b
+        self._address = address
         self._site = site = site_at(b, "%site")
-        self._size = b.resize("%size", 32, 64)
+        self._size = size.resize(64)
         named = text_at(b, get(b, site, Site.object))
         self._low, high = get(b, site, Site.low), get(b, site, Site.high)
-        start, end = b.resize(self._low, 32, 64), b.resize(high, 32, 64)
+        start, end = self._low.resize(64), high.resize(64)
         # What the address was computed from: so many bytes of a thread's or a block's memory.
         self._range = ((start, "i64"), (end, "i64"), (named, POINTER))
         shared = number_of(b, get(b, CONTEXT, Context.shared))
         self._shared_bytes = get(b, CONTEXT, Context.shared_bytes)
-        self._in_shared = b.binary("sub", "%address", shared, "i64")
-        self._in_local = b.binary("sub", "%address", number_of(b, "%state"), "i64")
+        self._in_shared = address - shared
+        self._in_local = address - number_of(b, "%state")
 
     def write(self) -> None:
         """Write all of it."""
         b = self._b
-        b.cond_branch(b.icmp("eq", self._size, 0, "i64"), "fine", "some")
+        b.cond_branch(self._size.cmp("eq", 0), "fine", "some")
         b.block("some")
         self._refuse_null()
         self._count_spins()
@@ -83,17 +86,19 @@ class _Access:
         b.branch("region", (region, POINTER))
         self._find_memory()
         b.block("local", *((f"{name}_local", kind) for name, kind in _RANGE))
-        self._hold(self._in_local, "%start_local", "%end_local", "%what_local")
+        end = b.named("%end_local", "i64")
+        self._hold(self._in_local, "%start_local", end, "%what_local")
         b.branch("fine")
         b.block("shared", *_RANGE)
-        offset, length = self._hold(self._in_shared, "%start", "%end", "%what")
+        end = b.named("%end", "i64")
+        offset, length = self._hold(self._in_shared, "%start", end, "%what")
         cells = get(b, CONTEXT, Context.shared_cells)
-        cell = b.offset(cells, b.binary("mul", self._in_shared, CELL_BYTES, "i64"))
+        cell = b.offset(cells, self._in_shared * CELL_BYTES)
         self._note(cell, True, offset, "%what", length)
         self._check_region()
         b.block("staged")
-        put(b, CONTEXT, Context.address, "%address")
-        memory = b.cast("inttoptr", "%address", "i64", POINTER)
+        put(b, CONTEXT, Context.address, self._address)
+        memory = self._address.cast("inttoptr", POINTER)
         with loop(b, get(b, CONTEXT, Context.saved)) as index:
             byte = b.load(b.element(memory, index, 1), "i8")
             b.store(byte, b.element(b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
@@ -104,7 +109,7 @@ class _Access:
     def _refuse_null(self) -> None:
         """Report an address that was computed from a null pointer."""
         b = self._b
-        b.cond_branch(b.icmp("ult", "%address", _LOWEST_ADDRESS, "i64"), "null", "not_null")
+        b.cond_branch(self._address.cmp("ult", _LOWEST_ADDRESS), "null", "not_null")
         b.block("null")
         self._lost(Finding.FOREIGN)
         b.block("not_null")
@@ -112,11 +117,11 @@ class _Access:
     def _count_spins(self) -> None:
         """Report a thread that waits in a loop, by its many atomic and volatile accesses."""
         b = self._b
-        strong = b.binary("and", get(b, self._site, Site.kind), IS_STRONG)
-        with when(b, b.icmp("ne", strong, 0)):
-            spins = b.binary("add", get(b, CONTEXT, Context.spins), 1)
+        strong = get(b, self._site, Site.kind) & IS_STRONG
+        with when(b, strong.cmp("ne", 0)):
+            spins = get(b, CONTEXT, Context.spins) + 1
             put(b, CONTEXT, Context.spins, spins)
-            with when(b, b.icmp("ugt", spins, _MOST_SPINS)):
+            with when(b, spins.cmp("ugt", _MOST_SPINS)):
                 self._lost(Finding.SPIN)
                 b.block("spinning")
 
@@ -126,18 +131,18 @@ class _Access:
         b.block("anywhere")
         for kind, place, size in (
             ("shared", self._in_shared, self._shared_bytes),
-            ("local", self._in_local, ""),
+            ("local", self._in_local, None),
         ):
             size = size or get(b, CONTEXT, Context.local_bytes)
-            within = b.icmp("ult", place, size, "i64")
+            within = place.cmp("ult", size)
             name = (b.address_of(f"check.{kind}_memory"), POINTER)
             passed = b.passed(((0, "i64"), (size, "i64"), name))
             b.line(f"llvm.cond_br {within}, ^{kind}{passed}, ^not_{kind}")
             b.block(f"not_{kind}")
         with loop(b, get(b, CONTEXT, Context.region_count)) as index:
             region = b.element(get(b, CONTEXT, Context.regions), index, Region.SIZE)
-            offset = b.binary("sub", "%address", number_of(b, get(b, region, Region.base)), "i64")
-            with when(b, b.icmp("ult", offset, get(b, region, Region.length), "i64")):
+            offset = self._address - number_of(b, get(b, region, Region.base))
+            with when(b, offset.cmp("ult", get(b, region, Region.length))):
                 b.branch("region", (region, POINTER))
                 b.block("unreached")
         self._lost(Finding.FOREIGN)
@@ -148,36 +153,38 @@ class _Access:
         b.block("region", ("%region", POINTER))
         named = text_at(b, get(b, "%region", Region.name))
         length = get(b, "%region", Region.length)
-        offset = b.binary("sub", "%address", number_of(b, get(b, "%region", Region.base)), "i64")
+        offset = self._address - number_of(b, get(b, "%region", Region.base))
         self._hold(offset, 0, length, named)
-        writable = b.icmp("ne", get(b, "%region", Region.writable), 0)
+        writable = get(b, "%region", Region.writable).cmp("ne", 0)
         b.cond_branch(writable, "track", "constant")
         b.block("constant")
-        writes = b.binary("and", get(b, self._site, Site.kind), WRITES)
-        with when(b, b.icmp("ne", writes, 0)):
+        writes = get(b, self._site, Site.kind) & WRITES
+        with when(b, writes.cmp("ne", 0)):
             self._found(Finding.READ_ONLY, offset, named, length)
             b.block("unreached_2")
         b.branch("fine")
         b.block("track")
         cell = call(b, "cell", [("%region", POINTER), (offset, "i64")], POINTER)
-        b.cond_branch(b.icmp("eq", number_of(b, cell), 0, "i64"), "fine", "tracked")
+        b.cond_branch(is_null(b, cell), "fine", "tracked")
         b.block("tracked")
         self._note(cell, False, offset, named, length)
 
-    def _hold(self, place: str, start: Given, end: str, object_: str) -> tuple[str, str]:
+    def _hold(
+        self, place: SsaValue, start: Given, end: SsaValue, object_: str
+    ) -> tuple[SsaValue, SsaValue]:
         """Hold a place to two others; returns its offset from the first, and their distance."""
         b, size = self._b, self._size
-        offset, length = b.binary("sub", place, start, "i64"), b.binary("sub", end, start, "i64")
-        begins = b.icmp("ult", offset, length, "i64")
-        fits = b.icmp("ule", size, b.binary("sub", length, offset, "i64"), "i64")
+        offset, length = place - start, end - start
+        begins = offset.cmp("ult", length)
+        fits = size.cmp("ule", length - offset)
         inside, outside = b.fresh_label("inside"), b.fresh_label("outside")
-        b.cond_branch(b.binary("and", begins, fits, "i1"), inside, outside)
+        b.cond_branch(begins & fits, inside, outside)
         b.block(outside)
         self._found(Finding.OUT_OF_BOUNDS, offset, object_, length)
         b.block(inside)
-        rest = b.binary("and", place, b.binary("sub", size, 1, "i64"), "i64")
+        rest = place & (size - 1)
         aligned, askew = b.fresh_label("aligned"), b.fresh_label("askew")
-        b.cond_branch(b.icmp("eq", rest, 0, "i64"), aligned, askew)
+        b.cond_branch(rest.cmp("eq", 0), aligned, askew)
         b.block(askew)
         self._found(Finding.MISALIGNED, offset, object_, length)
         b.block(aligned)
@@ -196,8 +203,7 @@ class _Access:
 
     def _lost(self, finding: Finding) -> None:
         """Report an access whose address is in no object."""
-        null = self._b.value(f"llvm.mlir.zero : {POINTER}")
-        self._found(finding, "%address", null, 0)
+        self._found(finding, self._address, self._b.null(), 0)
 
     def _found(self, finding: Finding, offset: str, object_: str, length: Given) -> None:
         b = self._b

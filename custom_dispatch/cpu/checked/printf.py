@@ -8,10 +8,11 @@ is written at once, to standard error.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.checked.monitor import number_of, text_global
+from custom_dispatch.cpu.checked.monitor import is_null, text_global
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.c_library import call_c
 from custom_dispatch.cpu.text.control_structures import Cell, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 _MAX_SPECIFICATION = 64
 _WIDE_LENGTHS = "ljzt"
@@ -44,11 +45,8 @@ class _Printer:
 
     def __init__(self, builder: Builder) -> None:
         self._b = b = builder
-        self._one = one = b.const(1, 32)
-        self._text = b.value(f"llvm.alloca {one} x {POINTER} : (i32) -> {POINTER}")
-        self._length = b.value(f"llvm.alloca {one} x i64 : (i32) -> {POINTER}")
         kind = f"!llvm.array<{_MAX_SPECIFICATION} x i8>"
-        self._specification = b.value(f"llvm.alloca {one} x {kind} : (i32) -> {POINTER}")
+        self._text, self._length, self._specification = b.alloca(POINTER, "i64", kind)
         # Bytes of the format that were read, and of the arguments that were taken.
         self._read, self._taken = Cell(b, 0, 64), Cell(b, 0, 64)
         self._copied, self._wide, self._count = Cell(b, 0, 64), Cell(b, 0), Cell(b, 0)
@@ -60,17 +58,17 @@ class _Printer:
         b.branch("next")
         b.block("next")
         character = self._peek()
-        b.cond_branch(b.icmp("eq", character, 0, "i8"), "end", "some")
+        b.cond_branch(character.cmp("eq", 0), "end", "some")
         b.block("some")
         self._step()
         b.cond_branch(self._is_one_of(character, "%"), "percent", "plain")
         b.block("plain")
-        call_c(b, "fputc", [(b.resize(character, 8, 32), "i32"), (self._stream, POINTER)])
+        call_c(b, "fputc", [(character.resize(32), "i32"), (self._stream, POINTER)])
         b.branch("next")
         self._conversion(self._modifiers())
         self._end()
 
-    def _modifiers(self) -> str:
+    def _modifiers(self) -> SsaValue:
         """Copy flags, width, precision and length; return the character behind them."""
         b = self._b
         b.block("percent")
@@ -100,22 +98,20 @@ class _Printer:
         self._step()
         self._end_specification()
         number = self._take(4, "i32")
-        room = b.icmp("ult", self._copied.get(), _MAX_SPECIFICATION - 16, "i64")
-        with when(b, room):
+        with when(b, self._copied.get().cmp("ult", _MAX_SPECIFICATION - 16)):
             decimal = b.address_of("check.decimal")
             end = b.offset(self._specification, self._copied.get())
             size = (b.const(16, 64), "i64")
             arguments = [(end, POINTER), size, (decimal, POINTER), (number, "i32")]
             written = call_c(b, "snprintf", arguments)
-            grown = b.binary("add", self._copied.get(), b.resize(written, 32, 64), "i64")
-            self._copied.set(grown)
+            self._copied.set(self._copied.get() + written.resize(64))
         b.branch("modifier")
 
-    def _conversion(self, character: str) -> None:
+    def _conversion(self, character: SsaValue) -> None:
         """Print the argument as the character says."""
         b = self._b
         b.block("conversion")
-        b.cond_branch(b.icmp("eq", character, 0, "i8"), "end", "known")
+        b.cond_branch(character.cmp("eq", 0), "end", "known")
         b.block("known")
         self._step()
         self._put(character)
@@ -128,7 +124,7 @@ class _Printer:
         )
         b.line(f"llvm.switch {character} : i8, ^unknown [{cases}]")
         b.block("integer")
-        b.cond_branch(b.icmp("ne", self._wide.get(), 0), "long", "int")
+        b.cond_branch(self._wide.get().cmp("ne", 0), "long", "int")
         for label, size, type_name in (
             ("long", 8, "i64"),
             ("int", 4, "i32"),
@@ -140,8 +136,7 @@ class _Printer:
         b.block("text")
         text = self._take(8, POINTER)
         null = b.address_of("check.null")
-        is_null = b.icmp("eq", number_of(b, text), 0, "i64")
-        self._show(b.select(is_null, null, text, POINTER), POINTER)
+        self._show(is_null(b, text).select(null, text), POINTER)
         b.block("pointer")
         self._show(self._take(8, POINTER), POINTER)
         b.block("literal")
@@ -164,40 +159,35 @@ class _Printer:
 
     # ---- parts
 
-    def _peek(self) -> str:
+    def _peek(self) -> SsaValue:
         return self._b.load(self._b.offset("%format", self._read.get()), "i8")
 
     def _step(self) -> None:
-        b = self._b
-        self._read.set(b.binary("add", self._read.get(), 1, "i64"))
+        self._read.set(self._read.get() + 1)
 
-    def _is_one_of(self, character: str, characters: str) -> str:
-        b = self._b
-        found = b.const(0, 1)
+    def _is_one_of(self, character: SsaValue, characters: str) -> SsaValue:
+        found = self._b.const(0, 1)
         for wanted in characters:
-            same = b.icmp("eq", character, ord(wanted), "i8")
-            found = b.binary("or", found, same, "i1")
+            found = found | character.cmp("eq", ord(wanted))
         return found
 
     def _put(self, character: str) -> None:
         """Append to the specification, if there is room for it and what follows."""
         b = self._b
-        room = b.icmp("ult", self._copied.get(), _MAX_SPECIFICATION - 2, "i64")
-        with when(b, room):
+        with when(b, self._copied.get().cmp("ult", _MAX_SPECIFICATION - 2)):
             b.store(character, b.offset(self._specification, self._copied.get()), "i8")
-            self._copied.set(b.binary("add", self._copied.get(), 1, "i64"))
+            self._copied.set(self._copied.get() + 1)
 
     def _end_specification(self) -> None:
         b = self._b
         b.store(0, b.offset(self._specification, self._copied.get()), "i8")
 
-    def _take(self, size: int, type_name: str) -> str:
+    def _take(self, size: int, type_name: str) -> SsaValue:
         """The next argument."""
         b = self._b
-        aligned = b.binary("add", self._taken.get(), size - 1, "i64")
-        aligned = b.binary("and", aligned, -size, "i64")
-        self._taken.set(b.binary("add", aligned, size, "i64"))
-        self._count.set(b.binary("add", self._count.get(), 1))
+        aligned = self._taken.get() + (size - 1) & -size
+        self._taken.set(aligned + size)
+        self._count.set(self._count.get() + 1)
         return b.load(b.offset("%arguments", aligned), type_name, size)
 
     def _show(self, value: str, type_name: str) -> None:

@@ -23,6 +23,7 @@ from custom_dispatch.cpu.checked.monitor import (
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, BlockMemory
 from custom_dispatch.ptx import Instruction
 
@@ -59,7 +60,7 @@ class WaitingChecks:
         """The sites of all places, as a global variable."""
         return text_global(self._table, struct.pack(f"<{len(self._places)}i", *self._places))
 
-    def converged(self, b: Builder, free: str | None = None) -> None:
+    def converged(self, b: Builder, free: SsaValue | None = None) -> None:
         """Report threads of a warp that have come to different barriers, and end the block.
 
         Parameters
@@ -72,64 +73,55 @@ class WaitingChecks:
         memory, zero = self._memory, b.const(0, 32)
         none = b.const(-1, 32)
 
-        def look(number: str, carried: list[str]) -> list[str]:
+        def look(number: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
             leader, place_of_leader, first, second = carried
-            lane = b.binary("and", number, 31)
-            place_of_leader = b.select(b.icmp("eq", lane, zero), zero, place_of_leader)
+            place_of_leader = (number & 31).cmp("eq", zero).select(zero, place_of_leader)
             place = b.load(memory.place(b, number))
-            waits = b.icmp("sgt", place, zero)
+            waits = place.cmp("sgt", zero)
             if free is not None:
                 waits = self._is_released(b, number, free)
-            waits = self._is_aligned(b, b.select(waits, place, 1), waits)
-            leads = b.icmp("eq", place_of_leader, zero)
-            apart = b.icmp("ne", place, place_of_leader)
-            apart = b.binary("and", apart, b.binary("xor", leads, 1, "i1"), "i1")
-            apart = b.binary("and", apart, b.icmp("eq", second, none), "i1")
-            apart = b.binary("and", apart, waits, "i1")
-            leads = b.binary("and", leads, waits, "i1")
+            waits = self._is_aligned(b, waits.select(place, 1), waits)
+            leads = place_of_leader.cmp("eq", zero)
+            apart = place.cmp("ne", place_of_leader) & ~leads
+            apart = apart & second.cmp("eq", none) & waits
+            leads = leads & waits
             return [
-                b.select(leads, number, leader),
-                b.select(leads, place, place_of_leader),
-                b.select(apart, leader, first),
-                b.select(apart, number, second),
+                leads.select(number, leader),
+                leads.select(place, place_of_leader),
+                apart.select(leader, first),
+                apart.select(number, second),
             ]
 
         start = [(zero, "i32"), (zero, "i32"), (none, "i32"), (none, "i32")]
         *_, first, second = fold(b, memory.threads, start, look)
-        with when(b, b.icmp("ne", second, none)):
+        with when(b, second.cmp("ne", none)):
             here, there = (self._site_of_wait(b, thread) for thread in (first, second))
-            other = b.binary("shl", there, SITE_SHIFT)
-            other = b.binary("or", other, second)
+            other = there << SITE_SHIFT | second
             find(b, Finding.DIVERGED, thread=first, site=here, other=other)
             b.branch("ended")
             b.block(b.fresh_label("found"))
 
-    def absent(self, b: Builder, leader: str, place: str, absent: str) -> None:
+    def absent(self, b: Builder, leader: str, place: SsaValue, absent: SsaValue) -> None:
         """Report a shuffle or vote of lanes that are not there; the bits of these are an i32."""
         if not self._has_exchanges:
             return
         site = self._site_of_place(b, place)
-        exchange = b.binary("and", get(b, site_at(b, site), Site.kind), IS_EXCHANGE)
-        both = b.binary("and", b.icmp("ne", exchange, 0), b.icmp("ne", absent, 0), "i1")
-        with when(b, both):
+        exchange = get(b, site_at(b, site), Site.kind) & IS_EXCHANGE
+        with when(b, exchange.cmp("ne", 0) & absent.cmp("ne", 0)):
             lane = b.call_intrinsic("llvm.cttz", [absent, 1], "i32", ["i32", "i1"])
-            offset = b.resize(lane, 32, 64)
-            stage(b, Finding.ABSENT, thread=leader, site=site, offset=offset)
+            stage(b, Finding.ABSENT, thread=leader, site=site, offset=lane.resize(64))
 
-    def _is_released(self, b: Builder, number: str, free: str) -> str:
+    def _is_released(self, b: Builder, number: str, free: SsaValue) -> SsaValue:
         """Whether a thread waits at one of the barriers that are complete."""
         status = b.load(self._memory.status(b, number))
-        barrier = b.load(self._memory.subject(b, number))
-        barrier = b.binary("and", barrier, 31)
-        at = b.icmp("eq", status, AT_BARRIER)
-        complete = b.resize(b.binary("lshr", free, barrier), 32, 1)
-        return b.binary("and", at, complete, "i1")
+        barrier = b.load(self._memory.subject(b, number)) & 31
+        return status.cmp("eq", AT_BARRIER) & (free >> barrier).resize(1)
 
-    def _is_aligned(self, b: Builder, place: str, waits: str) -> str:
+    def _is_aligned(self, b: Builder, place: SsaValue, waits: SsaValue) -> SsaValue:
         """Whether a thread waits, and at a barrier to which all threads of a warp have to come."""
         site = self._site_of_place(b, place)
-        aligned = b.binary("lshr", get(b, site_at(b, site), Site.kind), 4)
-        return b.binary("and", waits, b.resize(aligned, 32, 1), "i1")
+        aligned = get(b, site_at(b, site), Site.kind) >> 4
+        return waits & aligned.resize(1)
 
     def deadlock(self, b: Builder) -> None:
         """Report threads that wait in vain: the first, and one that waits elsewhere."""
@@ -137,37 +129,32 @@ class WaitingChecks:
         here, there = Cell(b, -1), Cell(b, -1)
         with loop(b, memory.threads) as number:
             status = b.load(memory.status(b, number))
-            with when(b, b.icmp("ne", status, DONE)):
-                with when(b, b.icmp("slt", here.get(), 0)):
+            with when(b, status.cmp("ne", DONE)):
+                with when(b, here.get().cmp("slt", 0)):
                     here.set(number)
                 same = b.const(1, 1)
                 for what in (memory.place, memory.subject, memory.status):
                     mine = b.load(what(b, here.get()))
-                    theirs = b.load(what(b, number))
-                    same = b.binary("and", same, b.icmp("eq", mine, theirs), "i1")
-                new = b.binary("xor", same, 1, "i1")
-                new = b.binary("and", new, b.icmp("slt", there.get(), 0), "i1")
-                with when(b, new):
+                    same = same & mine.cmp("eq", b.load(what(b, number)))
+                with when(b, ~same & there.get().cmp("slt", 0)):
                     there.set(number)
         alone, together, after = (b.fresh_label(n) for n in ("alone", "together", "reported"))
-        b.cond_branch(b.icmp("slt", there.get(), 0), alone, together)
+        b.cond_branch(there.get().cmp("slt", 0), alone, together)
         b.block(alone)
         site = self._site_of_wait(b, here.get())
         find(b, Finding.WAITS_IN_VAIN, thread=here.get(), site=site)
         b.branch(after)
         b.block(together)
         site, other = (self._site_of_wait(b, cell.get()) for cell in (here, there))
-        other = b.binary("shl", other, SITE_SHIFT)
-        other = b.binary("or", other, there.get())
+        other = other << SITE_SHIFT | there.get()
         find(b, Finding.DEADLOCK, thread=here.get(), site=site, other=other)
         b.branch(after)
         b.block(after)
 
-    def _site_of_wait(self, b: Builder, thread: str) -> str:
+    def _site_of_wait(self, b: Builder, thread: str) -> SsaValue:
         """The site at which a thread waits; its place is numbered from 1."""
         return self._site_of_place(b, b.load(self._memory.place(b, thread)))
 
-    def _site_of_place(self, b: Builder, place: str) -> str:
+    def _site_of_place(self, b: Builder, place: SsaValue) -> SsaValue:
         table = b.address_of(self._table)
-        index = b.binary("sub", place, 1)
-        return b.load(b.element(table, index, 4))
+        return b.load(b.element(table, place - 1, 4))

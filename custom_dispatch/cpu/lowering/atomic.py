@@ -14,7 +14,7 @@ from typing import Final
 
 from custom_dispatch.cpu.lowering.floating import packed
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import TYPE_BITS, elements_of
 
 _INTEGER: Final = {
@@ -62,9 +62,9 @@ def lower_atomic(frame: Frame) -> None:
     for index, result in enumerate(results):
         place = frame.b.offset(pointer, index * size // 8)
         taken = [frame.integer(value[index], size) for value in values]
-        old = (_in_turn if is_shared else _atomically)(frame, operation, place, taken)
+        old = (_in_turn if is_shared else _atomically)(operation, type_name, place, taken)
         if result is not None:
-            frame.set_integer(result, old, size, signed=type_name.startswith("s"))
+            frame.put(result, old, signed=type_name.startswith("s"))
 
 
 def _exists(operation: str, type_name: str) -> bool:
@@ -77,76 +77,75 @@ def _exists(operation: str, type_name: str) -> bool:
     return TYPE_BITS[type_name] <= 64 or operation in ("exch", "cas")
 
 
-def _combined(frame: Frame, operation: str, old: str, value: str) -> str:
+def _combined(operation: str, type_name: str, old: SsaValue, value: SsaValue) -> SsaValue:
     """What an operation other than `cas` puts in memory, as an integer."""
-    b, type_name = frame.b, frame.parts[-1]
-    integer = int_type(TYPE_BITS[type_name])
     if type_name in _HALVES:
-        return packed(frame, operation, (), [old, value], type_name)
+        return packed(operation, (), [old, value], type_name)
     if type_name in ("f32", "f64"):
-        x, y = (b.cast("bitcast", v, integer, type_name) for v in (old, value))
-        return b.cast("bitcast", b.binary("fadd", x, y, type_name), type_name, integer)
+        x, y = old.as_float(), value.as_float()
+        return (x + y).as_bits()
     if operation == "exch":
         return value
     if operation in ("min", "max"):
-        name = f"llvm.{'s' if type_name[0] == 's' else 'u'}{operation}"
-        return b.call_intrinsic(name, [old, value], integer)
-    if operation not in ("inc", "dec"):
-        return b.binary(operation, old, value, integer)
+        return old.call(f"{'s' if type_name[0] == 's' else 'u'}{operation}", value)
     if operation == "inc":
-        wraps = b.icmp("uge", old, value, integer)
-        return b.select(wraps, 0, b.binary("add", old, 1, integer), integer)
-    is_zero = b.icmp("eq", old, 0, integer)
-    wraps = b.binary("or", is_zero, b.icmp("ugt", old, value, integer), "i1")
-    return b.select(wraps, value, b.binary("sub", old, 1, integer), integer)
+        wraps = old.cmp("uge", value)
+        return wraps.select(0, old + 1)
+    if operation == "dec":
+        wraps = old.cmp("eq", 0) | old.cmp("ugt", value)
+        return wraps.select(value, old - 1)
+    return old.b.binary(operation, old, value, old.type)
 
 
-def _in_turn(frame: Frame, operation: str, place: str, values: list[str]) -> str:
+def _in_turn(operation: str, type_name: str, place: SsaValue, values: list[SsaValue]) -> SsaValue:
     """Load, combine and store, on memory that no other core sees."""
-    b, integer = frame.b, int_type(TYPE_BITS[frame.parts[-1]])
+    b, integer = place.b, values[0].type
     old = b.load(place, integer)
     if operation == "cas":
-        equal = b.icmp("eq", old, values[0], integer)
-        new = b.select(equal, values[1], old, integer)
+        new = old.cmp("eq", values[0]).select(values[1], old)
     else:
-        new = _combined(frame, operation, old, values[0])
+        new = _combined(operation, type_name, old, values[0])
     b.store(new, place, integer)
     return old
 
 
-def _atomically(frame: Frame, operation: str, place: str, values: list[str]) -> str:
+def _atomically(
+    operation: str, type_name: str, place: SsaValue, values: list[SsaValue]
+) -> SsaValue:
     """The operation on memory that other cores see."""
-    b, type_name = frame.b, frame.parts[-1]
-    bits, integer = TYPE_BITS[type_name], int_type(TYPE_BITS[type_name])
     value = values[0]
     if operation == "cas":
-        return _compare_and_swap(b, place, value, values[1], bits)
-    if type_name in _HALVES or bits == 128:
-        return _exchange_until(b, place, bits, lambda old: _combined(frame, operation, old, value))
+        return _compare_and_swap(place, value, values[1])
+    if type_name in _HALVES or value.bits == 128:
+        return _exchange_until(
+            place, value.type, lambda old: _combined(operation, type_name, old, value)
+        )
     if type_name in ("f32", "f64"):
-        addend = b.cast("bitcast", value, integer, type_name)
-        value = b.value(f"llvm.atomicrmw fadd {place}, {addend} seq_cst : !llvm.ptr, {type_name}")
-        return b.cast("bitcast", value, type_name, integer)
-    sign = "" if type_name[0] == "s" else "u"
-    name = _INTEGER.get(operation) or sign + operation
-    return b.value(f"llvm.atomicrmw {name} {place}, {value} seq_cst : !llvm.ptr, {integer}")
+        name, value = "fadd", value.as_float()
+    else:
+        name = _INTEGER.get(operation) or ("" if type_name[0] == "s" else "u") + operation
+    text = f"llvm.atomicrmw {name} {place}, {value} seq_cst : !llvm.ptr, {value.type}"
+    old = place.b.named(place.b.value(text), value.type)
+    return old.as_bits() if name == "fadd" else old
 
 
-def _compare_and_swap(b: Builder, place: str, wanted: str, new: str, bits: int) -> str:
-    integer = int_type(bits)
-    pair = b.value(f"llvm.cmpxchg {place}, {wanted}, {new} seq_cst seq_cst : !llvm.ptr, {integer}")
-    return b.value(f"llvm.extractvalue {pair}[0] : !llvm.struct<({integer}, i1)>")
+def _compare_and_swap(place: SsaValue, wanted: SsaValue, new: SsaValue) -> SsaValue:
+    b, kind = place.b, new.type
+    pair = b.value(f"llvm.cmpxchg {place}, {wanted}, {new} seq_cst seq_cst : !llvm.ptr, {kind}")
+    return b.named(b.value(f"llvm.extractvalue {pair}[0] : !llvm.struct<({kind}, i1)>"), kind)
 
 
-def _exchange_until(b: Builder, place: str, bits: int, combine: Callable[[str], str]) -> str:
+def _exchange_until(
+    place: SsaValue, kind: str, combine: Callable[[SsaValue], SsaValue]
+) -> SsaValue:
     """Compute a new value from the old one until it could be put in its place."""
-    integer = int_type(bits)
+    b = place.b
     again, done = b.fresh_label("again"), b.fresh_label("done")
-    expected = b.fresh()
-    b.branch(again, (b.load(place, integer, bits // 8), integer))
-    b.block(again, (expected, integer))
-    found = _compare_and_swap(b, place, expected, combine(expected), bits)
-    succeeded = b.icmp("eq", found, expected, integer)
-    b.line(f"llvm.cond_br {succeeded}, ^{done}, ^{again}({found} : {integer})")
+    expected = b.named(b.fresh(), kind)
+    b.branch(again, (b.load(place, kind), kind))
+    b.block(again, (expected, kind))
+    found = _compare_and_swap(place, expected, combine(expected))
+    succeeded = found.cmp("eq", expected)
+    b.line(f"llvm.cond_br {succeeded}, ^{done}, ^{again}({found} : {kind})")
     b.block(done)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import (
     ARRIVED,
     BARRIERS,
@@ -47,9 +48,8 @@ def lower_barrier(frame: Frame) -> None:
         frame.waits().wait_at_barrier(at)
 
 
-def _number(frame: Frame, operand: Operand) -> str:
-    b = frame.b
-    return b.binary("and", frame.integer(operand, 32), BARRIERS - 1)
+def _number(frame: Frame, operand: Operand) -> SsaValue:
+    return frame.integer(operand, 32) & (BARRIERS - 1)
 
 
 def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
@@ -63,7 +63,9 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
     b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED))
 
 
-def _come(frame: Frame, number: Operand, count: Operand | None, predicate: str | None) -> str:
+def _come(
+    frame: Frame, number: Operand, count: Operand | None, predicate: SsaValue | None
+) -> SsaValue:
     """Note at the barrier that this thread waits; returns the barrier's number."""
     b, memory = frame.b, frame.memory
     frame.waits()
@@ -90,9 +92,8 @@ def _reduce(frame: Frame, operands: list[Operand]) -> None:
     at = b.const(0, 32) if memory.lockstep else _number(frame, number)
     total = b.load(memory.barrier(b, at, LAST_SUM))
     if "popc" in frame.parts:
-        frame.set_integer(d, total, 32)
+        frame.put(d, total)
     elif "or" in frame.parts:
-        frame.set_integer(d, b.icmp("ne", total, 0), 1)
+        frame.put(d, total.cmp("ne", 0))
     else:
-        everyone = b.load(memory.barrier(b, at, LAST_COUNT))
-        frame.set_integer(d, b.icmp("eq", total, everyone), 1)
+        frame.put(d, total.cmp("eq", b.load(memory.barrier(b, at, LAST_COUNT))))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
+from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import widen
 from custom_dispatch.cpu.numbers.subnormals import flushed
-from custom_dispatch.cpu.text.builder import int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import TYPE_BITS, Operand, Pair
 
 _SIGNS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -32,88 +32,73 @@ def lower_compare(frame: Frame) -> None:
     if modifiers or combine not in ("", "and", "or", "xor"):
         raise frame.unsupported()
     d, a, c, *rest = frame.operands(4 if combine else 3)
-    predicate = frame.predicate(rest[0]) if combine else ""
-    results = [
-        (_combined(frame, combine, holds, predicate), holds)
-        for holds in _compare(frame, condition, type_name, (a, c), ftz=ftz)
-    ]
+    predicate = frame.predicate(rest[0]) if combine else None
+
+    def combined(holds: SsaValue) -> SsaValue:
+        return holds if predicate is None else frame.b.binary(combine, holds, predicate, "i1")
+
+    held = _compare(frame, condition, type_name, (a, c), ftz=ftz)
+    results = [combined(holds) for holds in held]
     if base == "set":
-        _set(frame, d, target, [result for result, _ in results])
+        _set(frame, d, target, results)
         return
-    if len(results) == 2:  # one predicate for each half
-        if not isinstance(d, Pair):
+    if not isinstance(d, Pair):
+        if len(results) == 2:
             raise frame.unsupported()
-        frame.set_integer(d.first, results[0][0], 1)
-        frame.set_integer(d.second, results[1][0], 1)
+        frame.put(d, results[0])
         return
-    ((result, holds),) = results
-    if isinstance(d, Pair):
-        fails = frame.b.binary("xor", holds, 1, "i1")
-        frame.set_integer(d.first, result, 1)
-        frame.set_integer(d.second, _combined(frame, combine, fails, predicate), 1)
-    else:
-        frame.set_integer(d, result, 1)
+    # A pair gets one predicate for each half, or one for the opposite.
+    opposite = results[1] if len(results) == 2 else ~held[0]
+    frame.put(d.first, results[0])
+    frame.put(d.second, opposite if len(results) == 2 else combined(opposite))
 
 
-def _combined(frame: Frame, combine: str, holds: str, predicate: str) -> str:
-    return frame.b.binary(combine, holds, predicate, "i1") if combine else holds
-
-
-def _set(frame: Frame, d: Operand, target: str, results: list[str]) -> None:
-    b = frame.b
+def _set(frame: Frame, d: Operand, target: str, results: list[SsaValue]) -> None:
     element = target.removesuffix("x2")
     bits = 16 if len(results) == 2 else TYPE_BITS[target]
     if (target in _PAIRS) != (len(results) == 2) and target not in ("u32", "s32"):
         raise frame.unsupported()
     if element not in (*_ONES, "u16", "s16", "u32", "s32"):
         raise frame.unsupported()
-    yes = b.const(_ONES.get(element, -1), bits)
-    values = [b.select(result, yes, 0, int_type(bits)) for result in results]
+    yes = frame.b.const(_ONES.get(element, -1), bits)
+    values = [result.select(yes, 0) for result in results]
     if len(values) == 2:
-        frame.set_integer(d, join(b, values, 16), 32)
+        frame.put(d, join(values))
     else:
-        frame.set_integer(d, values[0], bits, signed=element[0] == "s")
+        frame.put(d, values[0], signed=element[0] == "s")
 
 
 def _compare(
-    frame: Frame,
-    condition: str,
-    type_name: str,
-    operands: tuple[Operand, Operand],
-    *,
-    ftz: bool,
-) -> list[str]:
+    frame: Frame, condition: str, type_name: str, operands: tuple[Operand, Operand], *, ftz: bool
+) -> list[SsaValue]:
     """Compare two operands, subnormal f32 as zero for `ftz`: an i1 for each element."""
-    b = frame.b
     if type_name in (*FLOAT_BITS, *_PAIRS):
         if condition not in _FLOAT_CONDITIONS:
             raise frame.unsupported()
-        how, kind = _FLOAT_CONDITIONS[condition], value_type(type_name)
+        how = _FLOAT_CONDITIONS[condition]
         if type_name in _PAIRS:
             element = type_name.removesuffix("x2")
-            words = [split(b, frame.integer(operand, 32), 16) for operand in operands]
-            rows = [[widen(b, half, element) for half in halves] for halves in words]
-            return [b.fcmp(how, x, y, kind) for x, y in zip(*rows, strict=True)]
+            words = [split(frame.integer(operand, 32), 16) for operand in operands]
+            rows = [[widen(half, element) for half in halves] for halves in words]
+            return [x.cmp(how, y) for x, y in zip(*rows, strict=True)]
         x, y = (frame.float(operand, type_name) for operand in operands)
         if ftz and type_name == "f32":
-            x, y = flushed(b, x, "f32"), flushed(b, y, "f32")
-        return [b.fcmp(how, x, y, kind)]
+            x, y = flushed(x), flushed(y)
+        return [x.cmp(how, y)]
     if type_name not in TYPE_BITS:
         raise frame.unsupported()
-    bits = TYPE_BITS[type_name]
     if condition in ("lt", "le", "gt", "ge"):
         condition = ("s" if type_name.startswith("s") else "u") + condition
     elif condition in _UNSIGNED_CONDITIONS:
         condition = _UNSIGNED_CONDITIONS[condition]
     elif condition not in ("eq", "ne"):
         raise frame.unsupported()
-    x, y = (frame.integer(operand, bits) for operand in operands)
-    return [b.icmp(condition, x, y, int_type(bits))]
+    x, y = (frame.integer(operand, TYPE_BITS[type_name]) for operand in operands)
+    return [x.cmp(condition, y)]
 
 
 def lower_select(frame: Frame) -> None:
     """`selp`, by a predicate, and `slct`, by a sign."""
-    b = frame.b
     base, *modifiers = frame.parts
     d, a, c, by = frame.operands(4)
     bits = TYPE_BITS[modifiers[-1] if base == "selp" else modifiers[-2]]
@@ -121,13 +106,12 @@ def lower_select(frame: Frame) -> None:
         frame.check_modifiers(tuple(modifiers[:-1]))
         condition = frame.predicate(by)
         if frame.checks is not None:
-            frame.checks.select(b, frame.instruction, condition)
+            frame.checks.select(frame.b, frame.instruction, condition)
     elif modifiers[-1] == "f32":
         value = frame.float(by, "f32")
         if "ftz" in modifiers and frame.thread.keeps_subnormals:
-            value = flushed(b, value, "f32")
-        condition = b.fcmp("oge", value, 0, "f32")
+            value = flushed(value)
+        condition = value.cmp("oge", 0)
     else:
-        condition = b.icmp("sge", frame.integer(by, 32), 0)
-    value = b.select(condition, frame.integer(a, bits), frame.integer(c, bits), int_type(bits))
-    frame.set_integer(d, value, bits)
+        condition = frame.integer(by, 32).cmp("sge", 0)
+    frame.put(d, condition.select(frame.integer(a, bits), frame.integer(c, bits)))

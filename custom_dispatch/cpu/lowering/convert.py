@@ -6,11 +6,12 @@ Conversions to integers saturate; every other one takes any rounding, and rounds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from custom_dispatch.cpu.lowering.floating import saturate
-from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame, value_type
+from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import (
     narrow,
@@ -23,13 +24,14 @@ from custom_dispatch.cpu.numbers.rounding import (
     widen,
 )
 from custom_dispatch.cpu.numbers.subnormals import flushed
-from custom_dispatch.cpu.text.builder import int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import TYPE_BITS, Operand
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGRAL = ("rni", "rzi", "rmi", "rpi")
 _MODIFIERS = frozenset({"ftz", "sat", "relu", *_ROUNDINGS, *_TO_INTEGRAL})
 _DIGITS = {"f32": 24, "f64": 53}
+_BYTE_PAIRS: Final = ("e4m3x2", "e5m2x2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,17 @@ class _Conversion:
     target: str
     source: str
     """The types."""
-    d: Operand
     a: Operand
-    """The operands."""
+    """What it converts."""
 
     def says(self, modifier: str) -> bool:
         """Whether it has a modifier."""
         return modifier in self.frame.parts
+
+    @property
+    def signs(self) -> tuple[bool, bool]:
+        """Whether target and source are signed."""
+        return self.target.startswith("s"), self.source.startswith("s")
 
     @property
     def rounding(self) -> str:
@@ -59,46 +65,46 @@ class _Conversion:
         """How it rounds to an integral value, or nothing."""
         return next((r for r in _TO_INTEGRAL if self.says(r)), "")
 
-    def value(self) -> str:
+    def value(self) -> SsaValue:
         """The floating-point number to convert, as its `value_type`."""
         value = self.frame.float(self.a, self.source)
         return self.flush(value) if self.source == "f32" else value
 
-    def flush(self, value: str) -> str:
+    def flush(self, value: SsaValue) -> SsaValue:
         """An f32 as `.ftz` has it."""
         if not self.says("ftz") or not self.frame.thread.keeps_subnormals:
             return value
-        return flushed(self.frame.b, value, "f32")
+        return flushed(value)
 
 
 def lower_convert(frame: Frame) -> None:
     """`cvt`."""
     *modifiers, target, source = frame.parts[1:]
-    if target in BYTE_PAIRS or source in BYTE_PAIRS:
-        lower_convert_bytes(frame, tuple(modifiers), target, source)
+    if source in _BYTE_PAIRS:
+        _from_bytes(frame, modifiers, target, source)
+        return
+    if target in _BYTE_PAIRS:
+        _to_bytes(frame, modifiers, target, source)
         return
     if target == "tf32":
         _to_tf32(frame, tuple(modifiers), source)
         return
     frame.check_modifiers(modifiers, _MODIFIERS)
     if target in ("f16x2", "bf16x2") and source == "f32":
-        _to_pair(frame, tuple(modifiers), target.removesuffix("x2"))
+        _to_pair(frame, modifiers, target.removesuffix("x2"))
         return
     if not {target, source}.issubset(TYPE_BITS) or target.endswith("x2") or source.endswith("x2"):
         raise frame.unsupported()
     d, a = frame.operands(2)
-    conversion = _Conversion(frame, target, source, d, a)
-    if target in FLOAT_BITS and source in FLOAT_BITS:
-        _float_to_float(conversion)
-    elif target in FLOAT_BITS:
-        _integer_to_float(conversion)
-    elif source in FLOAT_BITS:
-        _float_to_integer(conversion)
+    conversion = _Conversion(frame, target, source, a)
+    if target in FLOAT_BITS:
+        convert = _float_to_float if source in FLOAT_BITS else _integer_to_float
     else:
-        _integer_to_integer(conversion)
+        convert = _float_to_integer if source in FLOAT_BITS else _integer_to_integer
+    frame.put(d, convert(conversion), signed=target.startswith("s"))
 
 
-def _to_pair(frame: Frame, modifiers: tuple[str, ...], element: str) -> None:
+def _to_pair(frame: Frame, modifiers: Sequence[str], element: str) -> None:
     if not {"rn", "rz", "relu"}.issuperset(modifiers):
         raise frame.unsupported()
     d, upper, lower = frame.operands(3)
@@ -106,166 +112,137 @@ def _to_pair(frame: Frame, modifiers: tuple[str, ...], element: str) -> None:
     for source in (lower, upper):
         value = frame.float(source, "f32")
         if "relu" in modifiers:
-            value = relu(frame.b, value)
-        halves.append(narrow(frame.b, value, element, "rz" if "rz" in modifiers else "rn"))
-    frame.set_integer(d, join(frame.b, halves, 16), 32)
+            value = relu(value)
+        halves.append(narrow(value, element, "rz" if "rz" in modifiers else "rn"))
+    frame.put(d, join(halves))
 
 
 def _to_tf32(frame: Frame, modifiers: tuple[str, ...], source: str) -> None:
     """An f32 with 10 digits behind the point; the last 13 bits become zero."""
-    b = frame.b
     if source != "f32" or modifiers not in (("rna",), ("rn",), ("rz",)):
         raise frame.unsupported()
     d, a = frame.operands(2)
     value = frame.float(a, "f32")
-    bits = b.cast("bitcast", value, "f32", "i32")
+    bits = value.as_bits()
     if modifiers != ("rz",):
-        half = b.const(0x1000, 32)
+        half = frame.b.const(0x1000, 32)
         if modifiers == ("rn",):
-            last = b.binary("lshr", bits, 13)
-            last = b.binary("and", last, 1)
-            half = b.binary("add", last, 0xFFF)
-        bits = b.binary("add", bits, half)
-    bits = b.binary("and", bits, -0x2000)
-    is_nan = b.fcmp("uno", value, value, "f32")
-    frame.set_integer(d, b.select(is_nan, 0x7FFFFFFF, bits), 32)
+            half = (bits >> 13 & 1) + 0xFFF
+        bits = bits + half
+    bits = bits & -0x2000
+    frame.put(d, value.cmp("uno", value).select(0x7FFFFFFF, bits))
 
 
-def _float_to_float(c: _Conversion) -> None:
-    frame, b = c.frame, c.frame.b
-    value, kind = c.value(), value_type(c.source)
+def _float_to_float(c: _Conversion) -> SsaValue:
+    value = c.value()
     if c.integral:
-        value = to_integral(b, value, c.integral, kind)
+        value = to_integral(value, c.integral)
     if c.says("sat"):
-        value = saturate(frame, value, kind)
+        value = saturate(value)
     if c.says("relu"):
-        if kind != "f32":
-            raise frame.unsupported()
-        value = relu(b, value)
+        if value.type != "f32":
+            raise c.frame.unsupported()
+        value = relu(value)
     if c.target in ("f16", "bf16"):
-        if kind == "f64":
-            value = round_odd(b, value)
-        frame.set_integer(c.d, narrow(b, value, c.target, c.rounding), 16)
-    elif c.target == "f32" and kind == "f64":
+        value = round_odd(value) if value.type == "f64" else value
+        return narrow(value, c.target, c.rounding)
+    if c.target == "f64":
+        return value.cast("fpext", "f64")
+    if value.type == "f64":
         if c.rounding == "rn":
-            value = b.cast("fptrunc", value, "f64", "f32")
+            value = value.cast("fptrunc", "f32")
         else:
-            value = round_directed(b, value, b.float_const(0, "f64"), c.rounding)
-        frame.set_float(c.d, c.flush(value), "f32")
-    elif c.target == "f32":
-        frame.set_float(c.d, c.flush(value), "f32")
-    else:
-        frame.set_float(c.d, b.cast("fpext", value, kind, "f64"), "f64")
+            value = round_directed(value, value.b.float_const(0, "f64"), c.rounding)
+    return c.flush(value)
 
 
-def _float_to_integer(c: _Conversion) -> None:
-    b = c.frame.b
-    bits, signed = TYPE_BITS[c.target], c.target.startswith("s")
-    value, kind = c.value(), value_type(c.source)
+def _float_to_integer(c: _Conversion) -> SsaValue:
+    bits, signed = TYPE_BITS[c.target], c.signs[0]
+    value = c.value()
+    b, kind = value.b, value.type
     if c.integral not in ("", "rzi"):
-        value = to_integral(b, value, c.integral, kind)
+        value = to_integral(value, c.integral)
     # In plain operations: LLVM takes vectors apart for x86's conversions that saturate.
     low = b.float_const(-(2.0 ** (bits - 1)) if signed else 0, kind)
     high = b.float_const(2.0 ** (bits - signed), kind)
-    inside = b.select(b.fcmp("olt", value, low, kind), low, value, kind)
-    inside = b.select(b.fcmp("olt", inside, high, kind), inside, 0, kind)
-    result = b.cast("fptosi" if signed else "fptoui", inside, kind, int_type(bits))
+    inside = value.cmp("olt", low).select(low, value)
+    inside = inside.cmp("olt", high).select(inside, 0)
+    result = inside.cast("fptosi" if signed else "fptoui", f"i{bits}")
     largest = b.const((1 << (bits - signed)) - 1, bits)
-    result = b.select(b.fcmp("oge", value, high, kind), largest, result, int_type(bits))
+    result = value.cmp("oge", high).select(largest, result)
     if c.source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
-        is_nan = b.fcmp("uno", value, value, kind)
-        result = b.select(is_nan, 1 << (bits - 1), result, int_type(bits))
-    c.frame.set_integer(c.d, result, bits, signed=signed)
+        result = value.cmp("uno", value).select(1 << (bits - 1), result)
+    return result
 
 
-def _integer_to_float(c: _Conversion) -> None:
-    frame, b = c.frame, c.frame.b
-    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
-    value = frame.integer(c.a, bits)
+def _integer_to_float(c: _Conversion) -> SsaValue:
+    bits, signed = TYPE_BITS[c.source], c.signs[1]
+    value = c.frame.integer(c.a, bits)
     if c.target in ("f16", "bf16"):
-        half = narrow(b, round_odd(b, _odd_f64(c, value)), c.target, c.rounding)
-        frame.set_integer(c.d, half, 16)
-        return
+        return narrow(round_odd(_odd_f64(value, signed=signed)), c.target, c.rounding)
     if c.rounding == "rn" or bits - signed <= _DIGITS[c.target]:
-        operation = "sitofp" if signed else "uitofp"
-        result = b.cast(operation, value, int_type(bits), c.target)
+        result = value.cast(_to_float(signed=signed), c.target)
     else:
-        total, error = _as_two_f64(c, value)
+        total, error = _as_two_f64(value, signed=signed)
         directed = round_directed if c.target == "f32" else step_f64
-        result = directed(b, total, error, c.rounding)
-    if c.says("sat"):
-        result = saturate(frame, result, c.target)
-    frame.set_float(c.d, result, c.target)
+        result = directed(total, error, c.rounding)
+    return saturate(result) if c.says("sat") else result
 
 
-def _odd_f64(c: _Conversion, value: str) -> str:
+def _to_float(*, signed: bool) -> str:
+    return "sitofp" if signed else "uitofp"
+
+
+def _odd_f64(value: SsaValue, *, signed: bool) -> SsaValue:
     """An integer as an f64; of one with more than 53 digits, the last stands for what is lost."""
-    b = c.frame.b
-    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
-    wide = b.resize(value, bits, 64, signed=signed)
-    if bits == 64:
-        magnitude = b.call_intrinsic("llvm.smax", [wide, b.binary("sub", 0, wide, "i64")], "i64")
-        size = b.binary("lshr", magnitude if signed else wide, 53, "i64")
-        is_long = b.icmp("ne", size, 0, "i64")
-        lost = b.binary("and", wide, 0x7FF, "i64")
-        inexact = b.resize(b.icmp("ne", lost, 0, "i64"), 1, 64)
-        odd = b.binary("shl", inexact, 11, "i64")
-        odd = b.binary("or", b.binary("sub", wide, lost, "i64"), odd, "i64")
-        wide = b.select(is_long, odd, wide, "i64")
-    return b.cast("sitofp" if signed else "uitofp", wide, "i64", "f64")
+    wide = value.resize(64, signed=signed)
+    if value.bits == 64:
+        magnitude = wide.call("smax", -wide)
+        is_long = ((magnitude if signed else wide) >> 53).cmp("ne", 0)
+        lost = wide & 0x7FF
+        inexact = lost.cmp("ne", 0).resize(64)
+        odd = inexact << 11
+        odd = (wide - lost) | odd
+        wide = is_long.select(odd, wide)
+    return wide.cast(_to_float(signed=signed), "f64")
 
 
-def _as_two_f64(c: _Conversion, value: str) -> tuple[str, str]:
+def _as_two_f64(value: SsaValue, *, signed: bool) -> tuple[SsaValue, SsaValue]:
     """An integer as the exact sum of an f64, rounded, and another."""
-    b = c.frame.b
-    bits, signed = TYPE_BITS[c.source], c.source.startswith("s")
-    operation = "sitofp" if signed else "uitofp"
-    if bits < 64:
-        return b.cast(operation, value, int_type(bits), "f64"), b.float_const(0, "f64")
-    lower = b.binary("and", value, 0x7FF, "i64")
-    upper = b.binary("sub", value, lower, "i64")
-    parts = (b.cast(operation, part, "i64", "f64") for part in (upper, lower))
-    return two_sum(b, *parts)
+    operation = _to_float(signed=signed)
+    if value.bits < 64:
+        return value.cast(operation, "f64"), value.b.float_const(0, "f64")
+    lower = value & 0x7FF
+    upper = value - lower
+    return two_sum(upper.cast(operation, "f64"), lower.cast(operation, "f64"))
 
 
-def _integer_to_integer(c: _Conversion) -> None:
-    frame, b = c.frame, c.frame.b
-    target_bits, target_signed = TYPE_BITS[c.target], c.target.startswith("s")
-    source_bits, source_signed = TYPE_BITS[c.source], c.source.startswith("s")
-    value = frame.integer(c.a, source_bits)
+def _integer_to_integer(c: _Conversion) -> SsaValue:
+    target_bits, source_bits = TYPE_BITS[c.target], TYPE_BITS[c.source]
+    target_signed, source_signed = c.signs
+    value = c.frame.integer(c.a, source_bits)
     if c.says("sat"):
         # In twice the larger width, every bound of both types is a signed number.
-        wide = 2 * max(source_bits, target_bits)
-        low = -(1 << (target_bits - 1)) if target_signed else 0
-        high = (1 << (target_bits - target_signed)) - 1
-        value = b.resize(value, source_bits, wide, signed=source_signed)
-        for name, bound in (("llvm.smax", low), ("llvm.smin", high)):
-            bounds = [value, b.const(bound, wide)]
-            value = b.call_intrinsic(name, bounds, int_type(wide))
-        source_bits = wide
-    value = b.resize(value, source_bits, target_bits, signed=source_signed)
-    frame.set_integer(c.d, value, target_bits, signed=target_signed)
+        value = value.resize(2 * max(source_bits, target_bits), signed=source_signed)
+        value = value.call("smax", -(1 << (target_bits - 1)) if target_signed else 0)
+        value = value.call("smin", (1 << (target_bits - target_signed)) - 1)
+    return value.resize(target_bits, signed=source_signed)
 
 
-BYTE_PAIRS: Final = ("e4m3x2", "e5m2x2")
+def _from_bytes(frame: Frame, modifiers: Sequence[str], target: str, source: str) -> None:
+    """`cvt` from one of `_BYTE_PAIRS`."""
+    if target != "f16x2" or not {"rn", "relu"}.issuperset(modifiers):
+        raise frame.unsupported()
+    d, (pair,) = frame.taking(16)
+    upper = pair >> 8
+    values = [widen(byte.resize(8), source.removesuffix("x2")) for byte in (pair, upper)]
+    if "relu" in modifiers:
+        values = [relu(value) for value in values]
+    frame.put(d, join([narrow(value, "f16") for value in values]))
 
 
-def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, source: str) -> None:
-    """`cvt` from or to one of `BYTE_PAIRS`."""
-    b = frame.b
-    if source in BYTE_PAIRS:
-        if target != "f16x2" or not {"rn", "relu"}.issuperset(modifiers):
-            raise frame.unsupported()
-        d, a = frame.operands(2)
-        pair = frame.integer(a, 16)
-        upper = b.binary("lshr", pair, 8, "i16")
-        values = [
-            widen(b, b.resize(byte, 16, 8), source.removesuffix("x2")) for byte in (pair, upper)
-        ]
-        if "relu" in modifiers:
-            values = [relu(b, value) for value in values]
-        frame.set_integer(d, join(b, [narrow(b, value, "f16") for value in values], 16), 32)
-        return
+def _to_bytes(frame: Frame, modifiers: Sequence[str], target: str, source: str) -> None:
+    """`cvt` to one of `_BYTE_PAIRS`."""
     wanted = {"rn", "satfinite"}
     if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
         raise frame.unsupported()
@@ -273,11 +250,10 @@ def lower_convert_bytes(frame: Frame, modifiers: tuple[str, ...], target: str, s
         d, *sources = frame.operands(3)  # the upper one first
         values = [frame.float(operand, "f32") for operand in reversed(sources)]
     elif source == "f16x2":
-        d, a = frame.operands(2)
-        values = [widen(b, half, "f16") for half in split(b, frame.integer(a, 32), 16)]
+        d, (word,) = frame.taking(32)
+        values = [widen(half, "f16") for half in split(word, 16)]
     else:
         raise frame.unsupported()
     if "relu" in modifiers:
-        values = [relu(b, value) for value in values]
-    element = target.removesuffix("x2")
-    frame.set_integer(d, join(b, [narrow(b, value, element) for value in values], 8, 16), 16)
+        values = [relu(value) for value in values]
+    frame.put(d, join([narrow(value, target.removesuffix("x2")) for value in values], 16))

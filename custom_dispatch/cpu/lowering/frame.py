@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.lowering.special_registers import special_register
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.numbers.rounding import widen
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
@@ -129,12 +130,11 @@ class Frame:
         """The bits of a register."""
         return self._slots[name][1]
 
-    def read(self, name: str) -> tuple[str, int]:
-        """What a register holds, and its bits."""
+    def read(self, name: str) -> SsaValue:
+        """What a register holds."""
         slot, bits = self._slots[name]
-        if name in self._held:
-            return self._held[name], bits
-        return self.b.value(f"llvm.load {slot} : {POINTER} -> {int_type(bits)}"), bits
+        held = self._held.get(name) or self.b.value(f"llvm.load {slot} : {POINTER} -> i{bits}")
+        return self.b.named(held, int_type(bits))
 
     def write(self, name: str, value: str) -> None:
         """Write a register, with a value of its width."""
@@ -144,13 +144,11 @@ class Frame:
         slot, type_name, _ = self.slot(name)
         self.b.line(f"llvm.store {value}, {slot} : {type_name}, {POINTER}")
 
-    def count(self, condition: str = "") -> str:
+    def count(self, condition: SsaValue | None = None) -> SsaValue:
         """How many threads an instruction is lowered for, or those of them for which an i1 holds;
         an i32.
         """
-        if condition:
-            return self.b.resize(condition, 1, 32)
-        return self.b.const(1, 32)
+        return self.b.const(1, 32) if condition is None else condition.resize(32)
 
     def rebind(self, slots: dict[str, tuple[str, int]], variables: dict[str, str]) -> None:
         """Put registers, by name, into other slots, with their bits; and variables elsewhere."""
@@ -163,9 +161,9 @@ class Frame:
             raise TypeError("the kernel was lowered as one that never waits")
         return self.coroutine
 
-    def carry(self) -> str:
+    def carry(self) -> SsaValue:
         """The carry flag as i1."""
-        return self.b.value(f"llvm.load %carry : {POINTER} -> i1")
+        return self.b.named(self.b.value(f"llvm.load %carry : {POINTER} -> i1"), "i1")
 
     def set_carry(self, value: str) -> None:
         """Write the carry flag."""
@@ -204,14 +202,17 @@ class Frame:
 
     # ---- reading
 
-    def integer(self, operand: Operand, bits: int) -> str:
+    def taking(self, *bits: int) -> tuple[Operand, list[SsaValue]]:
+        """The instruction's first operand, and its others as integers of so many bits each."""
+        d, *sources = self.operands(1 + len(bits))
+        return d, list(map(self.integer, sources, bits))
+
+    def integer(self, operand: Operand, bits: int) -> SsaValue:
         """An operand's low bits as an integer; a narrower register is extended."""
         b = self.b
         if isinstance(operand, Register):
-            value, width = self.read(operand.name)
-            if operand.negated:
-                value = b.binary("xor", value, 1, int_type(width))
-            return b.resize(value, width, bits)
+            value = self.read(operand.name)
+            return (value ^ 1 if operand.negated else value).resize(bits)
         if isinstance(operand, Integer):
             return b.const(operand.value, bits)
         if isinstance(operand, Float):
@@ -223,27 +224,23 @@ class Frame:
                 if self.current is None:
                     raise self.malformed(reason)
                 raise self.unsupported(reason)
-            return b.resize(special[0], special[1], bits)
+            return special.resize(bits)
         if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
             return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
         if isinstance(operand, Symbol):
-            address = b.cast("ptrtoint", self.pointer(operand), POINTER, "i64")
-            return b.resize(address, 64, bits)
+            return self.pointer(operand).cast("ptrtoint", "i64").resize(bits)
         raise self.malformed(f"the operand `{shown(operand)}` has no lowering")
 
-    def predicate(self, operand: Operand) -> str:
+    def predicate(self, operand: Operand) -> SsaValue:
         """A predicate operand as i1, negated if written so."""
         return self.integer(operand, 1)
 
-    def float(self, operand: Operand, type_name: str) -> str:
+    def float(self, operand: Operand, type_name: str) -> SsaValue:
         """An operand as its `value_type`: ``f32`` or ``f64``."""
-        bits = FLOAT_BITS[type_name]
-        value = self.integer(operand, bits)
-        if bits == 16:
-            return widen(self.b, value, type_name)
-        return self.b.cast("bitcast", value, int_type(bits), type_name)
+        value = self.integer(operand, FLOAT_BITS[type_name])
+        return widen(value, type_name) if value.bits == 16 else value.as_float()
 
-    def pointer(self, operand: Operand) -> str:
+    def pointer(self, operand: Operand) -> SsaValue:
         """An operand's value as a pointer."""
         b = self.b
         if isinstance(operand, Symbol):
@@ -253,9 +250,9 @@ class Frame:
                 self.thread.used_globals.add(operand.name)
                 return b.offset(b.address_of(self.thread.globals[operand.name]), operand.offset)
             raise self.malformed(f"`{operand.name}` is no variable that the CPU target places")
-        return b.cast("inttoptr", self.integer(operand, 64), "i64", POINTER)
+        return self.integer(operand, 64).cast("inttoptr", POINTER)
 
-    def address(self, operand: Operand, space: str = "generic") -> str:
+    def address(self, operand: Operand, space: str = "generic") -> SsaValue:
         """The pointer of a memory operand; in shared memory, addresses count from its start."""
         if not isinstance(operand, Address) or operand.extra:
             raise self.malformed(f"`{shown(operand)}` is no address of memory")
@@ -272,7 +269,7 @@ class Frame:
             self.checks.access(self.b, self.current, operand, space, pointer)
         return pointer
 
-    def check_part(self, operand: Operand, space: str, places: list[str], size: Given) -> None:
+    def check_part(self, operand: Operand, space: str, places: Sequence[str], size: Given) -> None:
         """Say of some places, at or beyond a memory operand, that so many bytes are accessed there.
 
         Only for instructions whose whole access cannot be told from the operand.
@@ -291,20 +288,14 @@ class Frame:
 
     # ---- writing
 
-    def set_integer(self, operand: Operand, value: str, bits: int, *, signed: bool = False) -> None:
-        """Write an integer; a wider register gets it extended by its sign or with zeros."""
+    def put(self, operand: Operand, value: SsaValue, *, signed: bool = False) -> None:
+        """Write a number; a wider register gets an integer extended by its sign or with zeros."""
+        value = value.as_bits() if value.type[0] == "f" else value
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):
             raise self.malformed(f"`{shown(operand)}` is no register to write")
-        width = self.width(operand.name)
-        value = self.b.resize(value, bits, width, signed=signed)
-        self.write(operand.name, value)
-
-    def set_float(self, operand: Operand, value: str, type_name: str) -> None:
-        """Write an ``f32`` or ``f64``."""
-        bits = FLOAT_BITS[type_name]
-        self.set_integer(operand, self.b.cast("bitcast", value, type_name, int_type(bits)), bits)
+        self.write(operand.name, value.resize(self.width(operand.name), signed=signed))
 
     # ---- inside
 

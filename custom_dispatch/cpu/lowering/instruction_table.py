@@ -57,12 +57,11 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     "cp": memory.lower_async_copy,
     "isspacep": memory.lower_is_space,
     "cvt": convert.lower_convert,
-    **dict.fromkeys(("and", "or", "xor", "not", "cnot"), logic.lower_bitwise),
+    **dict.fromkeys(integer.OPERATIONS.keys() - {"abs", "neg"}, integer.lower_operation),
     "lop3": logic.lower_lop3,
-    **dict.fromkeys(("shl", "shr"), logic.lower_shift),
     "shf": logic.lower_funnel_shift,
     "prmt": logic.lower_permute,
-    **dict.fromkeys(("popc", "clz", "brev", "bfind"), logic.lower_count),
+    "bfind": logic.lower_find_highest,
     **dict.fromkeys(("bfe", "bfi"), logic.lower_bit_field),
     "bmsk": logic.lower_bit_mask,
     "szext": logic.lower_extend,
@@ -77,14 +76,8 @@ _ARITHMETIC_INTEGER: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24"), integer.lower_multiply),
     **dict.fromkeys(("div", "rem"), integer.lower_divide),
     **dict.fromkeys(("min", "max"), integer.lower_min_max),
-    **dict.fromkeys(("abs", "neg"), integer.lower_abs_neg),
-    "sad": integer.lower_sad,
+    **dict.fromkeys(("abs", "neg"), integer.lower_operation),
 }
-_ARITHMETIC_FLOAT: Final = frozenset(
-    {"add", "sub", "mul", "div", "fma", "mad", "min", "max", "abs", "neg", "copysign"}
-    | {"sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh"}
-)
-
 
 _TYPELESS: Final = frozenset(
     {"membar", "fence", "trap", ASSERTION, PRINT, *_NOTHING}
@@ -126,9 +119,9 @@ def _lowering_of(opcode: str) -> Lowering | None:
         return None
     if base in _BY_BASE:
         return _BY_BASE[base]
-    if type_name in ("f32", "f64") and base in _ARITHMETIC_FLOAT:
+    if base in floating.OPERATIONS and type_name in ("f32", "f64"):
         return floating.lower_float
-    if type_name in ("f16", "bf16", "f16x2", "bf16x2") and base in _ARITHMETIC_FLOAT:
+    if base in floating.OPERATIONS and type_name in ("f16", "bf16", "f16x2", "bf16x2"):
         return floating.lower_half
     if type_name in TYPE_BITS and base in _ARITHMETIC_INTEGER and type_name[0] in "bsu":
         return _ARITHMETIC_INTEGER[base]

@@ -1,5 +1,5 @@
 """Integer arithmetic (PTX ISA 9.0, sections 9.7.1, 9.7.2, "Extended-Precision Integer Arithmetic",
-and 9.7.15, "Video Instructions").
+and 9.7.15, "Video Instructions"), logic and shifts.
 
 Of the video instructions these are the ones on two or four numbers at once, without masks and byte
 selection; nvcc emits `vabsdiff2` and `vabsdiff4`.
@@ -7,56 +7,111 @@ selection; nvcc emits `vabsdiff2` and `vabsdiff4`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.numbers.fields import join, split
-from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import TYPE_BITS
 
-_MULTIPLY = frozenset({"lo", "hi", "wide", "cc", "sat"})
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """What an instruction without modifiers computes."""
+
+    write: Callable[..., SsaValue]
+    """Its result, from whether its type is signed and its sources."""
+    sources: tuple[int, ...] = (0, 0)
+    """The sources' widths; 0 for that of the type."""
+
+
+def _shift_left(_: bool, x: SsaValue, amount: SsaValue) -> SsaValue:
+    """A shift by the width or more gives zero."""
+    far = amount.cmp("uge", x.bits)
+    return far.select(0, x << far.select(0, amount).resize(x.bits))
+
+
+def _shift_right(signed: bool, x: SsaValue, amount: SsaValue) -> SsaValue:
+    """A shift by the width or more gives zero, or the sign."""
+    far = amount.cmp("uge", x.bits)
+    if signed:
+        return x.ashr(far.select(x.bits - 1, amount).resize(x.bits))
+    return far.select(0, x >> far.select(0, amount).resize(x.bits))
+
+
+def _absolute(_: bool, x: SsaValue) -> SsaValue:
+    negated = -x
+    return x.cmp("slt", 0).select(negated, x)
+
+
+def _add_difference(signed: bool, x: SsaValue, y: SsaValue, z: SsaValue) -> SsaValue:
+    less = x.cmp("slt" if signed else "ult", y)
+    up, down = y - x, x - y
+    return z + less.select(up, down)
+
+
+OPERATIONS: Final = {
+    "and": _Operation(lambda _, x, y: x & y),
+    "or": _Operation(lambda _, x, y: x | y),
+    "xor": _Operation(lambda _, x, y: x ^ y),
+    "not": _Operation(lambda _, x: ~x, (0,)),
+    "cnot": _Operation(lambda _, x: x.cmp("eq", 0).resize(x.bits), (0,)),
+    "shl": _Operation(_shift_left, (0, 32)),
+    "shr": _Operation(_shift_right, (0, 32)),
+    "popc": _Operation(lambda _, x: x.call("ctpop").resize(32), (0,)),
+    "clz": _Operation(lambda _, x: x.leading_zeros().resize(32), (0,)),
+    "brev": _Operation(lambda _, x: x.call("bitreverse"), (0,)),
+    "neg": _Operation(lambda _, x: -x, (0,)),
+    "abs": _Operation(_absolute, (0,)),
+    "sad": _Operation(_add_difference, (0, 0, 0)),
+}
+
+
+def lower_operation(frame: Frame) -> None:
+    """One of `OPERATIONS`."""
+    base, *modifiers, type_name = frame.parts
+    frame.check_modifiers(modifiers)
+    operation, bits = OPERATIONS[base], TYPE_BITS[type_name]
+    d, sources = frame.taking(*(width or bits for width in operation.sources))
+    signed = type_name.startswith("s")
+    frame.put(d, operation.write(signed, *sources), signed=signed)
 
 
 def lower_add_sub(frame: Frame) -> None:
     """`add`, `sub`, `addc`, `subc`: carries go through one flag a thread."""
     base, *modifiers, type_name = frame.parts
     frame.check_modifiers(modifiers, frozenset({"sat", "cc"}))
-    d, a, c = frame.operands(3)
-    bits = TYPE_BITS[type_name]
-    x, y = frame.integer(a, bits), frame.integer(c, bits)
+    d, (x, y) = frame.taking(*[TYPE_BITS[type_name]] * 2)
     operation = base[:3]
     if "sat" in modifiers:
         if type_name != "s32":
             raise frame.unsupported()
-        value = frame.b.call_intrinsic(f"llvm.s{operation}.sat", [x, y])
+        value = x.call(f"s{operation}.sat", y)
     elif base.endswith("c") or "cc" in modifiers:
-        value = add_with_carry(
-            frame, operation, x, y, bits, carry_in=base.endswith("c"), carry_out="cc" in modifiers
-        )
+        value = _with_carry(frame, operation, x, y)
     else:
-        value = frame.b.binary(operation, x, y, int_type(bits))
-    frame.set_integer(d, value, bits)
+        value = frame.b.binary(operation, x, y, x.type)
+    frame.put(d, value)
 
 
-def add_with_carry(
-    frame: Frame, operation: str, x: str, y: str, bits: int, *, carry_in: bool, carry_out: bool
-) -> str:
-    """Add or subtract in twice the width; bit `bits` of the result is the carry or borrow."""
-    b = frame.b
-    wide = int_type(2 * bits)
-    value = b.binary(operation, b.resize(x, bits, 2 * bits), b.resize(y, bits, 2 * bits), wide)
-    if carry_in:
-        carry = b.resize(frame.carry(), 1, 2 * bits)
-        value = b.binary(operation, value, carry, wide)
-    if carry_out:
-        shifted = b.binary("lshr", value, bits, wide)
-        frame.set_carry(b.resize(shifted, 2 * bits, 1))
-    return b.resize(value, 2 * bits, bits)
+def _with_carry(frame: Frame, operation: str, x: SsaValue, y: SsaValue) -> SsaValue:
+    """Add or subtract in twice the width; the bit behind the result's is the carry or borrow."""
+    b, bits, wide = frame.b, x.bits, f"i{2 * x.bits}"
+    value = b.binary(operation, x.resize(2 * bits), y.resize(2 * bits), wide)
+    if frame.parts[0].endswith("c"):
+        value = b.binary(operation, value, frame.carry().resize(2 * bits), wide)
+    if "cc" in frame.parts:
+        frame.set_carry((value >> bits).resize(1))
+    return value.resize(bits)
+
+
+_MULTIPLY = frozenset({"lo", "hi", "wide", "cc", "sat"})
 
 
 def lower_multiply(frame: Frame) -> None:
     """`mul`, `mad`, `madc`, `mul24` and `mad24`."""
-    b = frame.b
     base, *modifiers, type_name = frame.parts
     frame.check_modifiers(modifiers, _MULTIPLY)
     if "sat" in modifiers and frame.instruction.opcode not in (
@@ -64,41 +119,29 @@ def lower_multiply(frame: Frame) -> None:
         "mad24.hi.sat.s32",
     ):
         raise frame.unsupported()
-    with_add = base.startswith("mad")
+    with_add, of_24 = base.startswith("mad"), base.endswith("24")
     d, *sources = frame.operands(4 if with_add else 3)
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     x, y = (frame.integer(source, bits) for source in sources[:2])
-    if base.endswith("24"):
-        x, y = (b.resize(b.resize(value, 32, 24), 24, 32, signed=signed) for value in (x, y))
-    if "lo" in modifiers and not base.endswith("24"):
-        value, width = b.binary("mul", x, y, int_type(bits)), bits
+    if of_24:
+        x, y = (value.resize(24).resize(bits, signed=signed) for value in (x, y))
+    if "lo" in modifiers and not of_24:
+        value = x * y
     else:
-        double = int_type(2 * bits)
-        x, y = (b.resize(value, bits, 2 * bits, signed=signed) for value in (x, y))
-        value, width = b.binary("mul", x, y, double), 2 * bits
+        x, y = (value.resize(2 * bits, signed=signed) for value in (x, y))
+        value = x * y
         if "hi" in modifiers:
             # mul24.hi keeps the upper 32 of the product's 48 bits
-            shift = 16 if base.endswith("24") else bits
-            value = b.binary("lshr", value, shift, double)
+            value = value >> (16 if of_24 else bits)
         if "wide" not in modifiers:
-            value, width = b.resize(value, 2 * bits, bits), bits
+            value = value.resize(bits)
     if with_add:
-        addend = frame.integer(sources[2], width)
+        addend = frame.integer(sources[2], value.bits)
         if base == "madc" or "cc" in modifiers:
-            value = add_with_carry(
-                frame,
-                "add",
-                value,
-                addend,
-                width,
-                carry_in=base == "madc",
-                carry_out="cc" in modifiers,
-            )
-        elif "sat" in modifiers:
-            value = b.call_intrinsic("llvm.sadd.sat", [value, addend])
+            value = _with_carry(frame, "add", value, addend)
         else:
-            value = b.binary("add", value, addend, int_type(width))
-    frame.set_integer(d, value, width, signed=signed)
+            value = value.call("sadd.sat", addend) if "sat" in modifiers else value + addend
+    frame.put(d, value, signed=signed)
 
 
 def lower_divide(frame: Frame) -> None:
@@ -108,29 +151,21 @@ def lower_divide(frame: Frame) -> None:
     as an H200 gives, and the smallest integer divided by -1 is itself. A CPU's divide
     instruction would trap on both.
     """
-    b = frame.b
     base, *modifiers, type_name = frame.parts
     frame.check_modifiers(modifiers)
-    d, a, c = frame.operands(3)
-    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
-    integer = int_type(bits)
-    x, y = frame.integer(a, bits), frame.integer(c, bits)
-    by_zero = b.icmp("eq", y, 0, integer)
+    signed = type_name.startswith("s")
+    d, (x, y) = frame.taking(*[TYPE_BITS[type_name]] * 2)
+    harmful = by_zero = y.cmp("eq", 0)
     if frame.checks is not None:
-        frame.checks.division(b, frame.instruction, by_zero)
-    harmful = by_zero
+        frame.checks.division(frame.b, frame.instruction, by_zero)
     if signed:
-        by_minus_one = b.icmp("eq", y, -1, integer)
-        harmful = b.binary("or", by_zero, by_minus_one, "i1")
-    safe = b.select(harmful, 1, y, integer)
-    value = b.binary(("s" if signed else "u") + base, x, safe, integer)
-    if base == "div":
-        if signed:
-            value = b.select(by_minus_one, b.binary("sub", 0, x, integer), value, integer)
-        value = b.select(by_zero, -1, value, integer)
-    else:
-        value = b.select(by_zero, -1, value, integer)
-    frame.set_integer(d, value, bits, signed=signed)
+        by_minus_one = y.cmp("eq", -1)
+        harmful = by_zero | by_minus_one
+    safe = harmful.select(1, y)
+    value = frame.b.binary(("s" if signed else "u") + base, x, safe, x.type)
+    if signed and base == "div":
+        value = by_minus_one.select(-x, value)
+    frame.put(d, by_zero.select(-1, value), signed=signed)
 
 
 def lower_min_max(frame: Frame) -> None:
@@ -140,53 +175,18 @@ def lower_min_max(frame: Frame) -> None:
     modifiers.remove(type_name)
     known = frozenset({"relu"}) if type_name == "s32" else frozenset[str]()
     frame.check_modifiers(modifiers, known)
-    d, a, c = frame.operands(3)
-    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
-    integer = int_type(bits)
-    name = f"llvm.{'s' if signed else 'u'}{base}"
-    x, y = frame.integer(a, bits), frame.integer(c, bits)
-    value = frame.b.call_intrinsic(name, [x, y], integer)
+    d, (x, y) = frame.taking(*[TYPE_BITS[type_name]] * 2)
+    signed = type_name.startswith("s")
+    value = x.call(("s" if signed else "u") + base, y)
     if "relu" in modifiers:
-        value = frame.b.call_intrinsic("llvm.smax", [value, 0], integer)
-    frame.set_integer(d, value, bits, signed=signed)
-
-
-def lower_abs_neg(frame: Frame) -> None:
-    """`abs` and `neg` of integers."""
-    b = frame.b
-    base, *modifiers, type_name = frame.parts
-    frame.check_modifiers(modifiers)
-    d, a = frame.operands(2)
-    bits = TYPE_BITS[type_name]
-    integer = int_type(bits)
-    x = frame.integer(a, bits)
-    value = b.binary("sub", 0, x, integer)
-    if base == "abs":
-        value = b.select(b.icmp("slt", x, 0, integer), value, x, integer)
-    frame.set_integer(d, value, bits, signed=True)
-
-
-def lower_sad(frame: Frame) -> None:
-    """`sad`: the absolute difference of two integers, plus a third."""
-    b = frame.b
-    _, *modifiers, type_name = frame.parts
-    frame.check_modifiers(modifiers)
-    d, *sources = frame.operands(4)
-    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
-    integer = int_type(bits)
-    x, y, z = (frame.integer(source, bits) for source in sources)
-    less = b.icmp("slt" if signed else "ult", x, y, integer)
-    up, down = b.binary("sub", y, x, integer), b.binary("sub", x, y, integer)
-    difference = b.select(less, up, down, integer)
-    frame.set_integer(d, b.binary("add", z, difference, integer), bits)
+        value = value.call("smax", 0)
+    frame.put(d, value, signed=signed)
 
 
 def lower_dot_product(frame: Frame) -> None:
     """`dp4a` and `dp2a`: products of bytes (and halves), summed into 32 bits."""
-    b = frame.b
     base, *modifiers = frame.parts
-    d, a, c, e = frame.operands(4)
-    x, y, total = frame.integer(a, 32), frame.integer(c, 32), frame.integer(e, 32)
+    d, (x, y, total) = frame.taking(32, 32, 32)
     half = modifiers.pop(0) if base == "dp2a" else ""
     if (
         len(modifiers) != 2
@@ -195,12 +195,11 @@ def lower_dot_product(frame: Frame) -> None:
     ):
         raise frame.unsupported()
     x_signed, y_signed = (name == "s32" for name in modifiers)
-    width = 8 if base == "dp4a" else 16
-    lefts = _numbers(b, x, width, signed=x_signed)
-    rights = _numbers(b, y, 8, signed=y_signed)[2 if half == "hi" else 0 :]
+    lefts = _numbers(x, 8 if base == "dp4a" else 16, signed=x_signed)
+    rights = _numbers(y, 8, signed=y_signed)[2 if half == "hi" else 0 :]
     for left, right in zip(lefts, rights, strict=False):
-        total = b.binary("add", total, b.binary("mul", left, right))
-    frame.set_integer(d, total, 32)
+        total = total + left * right
+    frame.put(d, total)
 
 
 VIDEO: Final = frozenset(
@@ -215,72 +214,59 @@ def lower_pairs(frame: Frame) -> None:
     base, *modifiers, type_name = frame.parts
     known = frozenset({"relu"}) if type_name == "s16x2" and base != "add" else frozenset[str]()
     frame.check_modifiers(modifiers, known)
-    d, a, c = frame.operands(3)
+    d, *operands = frame.operands(3)
     signed = type_name == "s16x2"
-    results = [
-        _compute(frame.b, base, x, y, signed=signed)
-        for x, y in zip(
-            _numbers(frame.b, frame.integer(a, 32), 16, signed=signed),
-            _numbers(frame.b, frame.integer(c, 32), 16, signed=signed),
-            strict=True,
-        )
-    ]
+    rows = [_numbers(frame.integer(operand, 32), 16, signed=signed) for operand in operands]
+    results = [_compute(base, x, y, signed=signed) for x, y in zip(*rows, strict=True)]
     if "relu" in modifiers:
-        results = [_call(frame.b, "llvm.smax", r, frame.b.const(0, 32)) for r in results]
-    frame.set_integer(d, _packed(frame.b, results, 16), 32)
+        results = [result.call("smax", frame.b.const(0, 32)) for result in results]
+    frame.put(d, _packed(results, 16))
 
 
 def lower_video(frame: Frame) -> None:
     """`vadd2`, `vabsdiff4` and so on: with `.add`, the results' sum is added to a third operand."""
-    b = frame.b
     base, *modifiers = frame.parts
     types, rest = modifiers[:3], modifiers[3:]
     known = len(types) == 3 and {"u32", "s32"}.issuperset(types)
     if not known or rest not in ([], ["sat"], ["add"]):
         raise frame.unsupported()
     d, a, c, e = frame.operands(4)
-    target, left, right = (name == "s32" for name in types)
+    target, *signs = (name == "s32" for name in types)
     bits = 32 // int(base[-1])
+    lefts, rights = (
+        _numbers(frame.integer(operand, 32), bits, signed=signed)
+        for operand, signed in zip((a, c), signs, strict=True)
+    )
     results = []
-    for x, y in zip(
-        _numbers(b, frame.integer(a, 32), bits, signed=left),
-        _numbers(b, frame.integer(c, 32), bits, signed=right),
-        strict=True,
-    ):
-        result = _compute(b, base[1:-1], x, y, signed=True)  # all fit into 32 bits with a sign
+    for x, y in zip(lefts, rights, strict=True):
+        result = _compute(base[1:-1], x, y, signed=True)  # all fit into 32 bits with a sign
         if rest == ["sat"]:
             low = -(1 << (bits - 1)) if target else 0
             high = (1 << (bits - target)) - 1
-            result = _call(b, "llvm.smax", result, b.const(low, 32))
-            result = _call(b, "llvm.smin", result, b.const(high, 32))
+            result = result.call("smax", low).call("smin", high)
         results.append(result)
     if rest != ["add"]:
-        frame.set_integer(d, _packed(b, results, bits), 32)
+        frame.put(d, _packed(results, bits))
         return
     total = frame.integer(e, 32)
     for result in results:  # with all their bits, as an H200 adds them
-        total = b.binary("add", total, result)
-    frame.set_integer(d, total, 32)
+        total = total + result
+    frame.put(d, total)
 
 
-def _compute(b: Builder, operation: str, x: str, y: str, *, signed: bool) -> str:
+def _compute(operation: str, x: SsaValue, y: SsaValue, *, signed: bool) -> SsaValue:
     if operation in ("add", "sub"):
-        return b.binary(operation, x, y)
+        return x.b.binary(operation, x, y)
     if operation in ("min", "max"):
-        return _call(b, f"llvm.{'s' if signed else 'u'}{operation}", x, y)
-    larger, smaller = _call(b, "llvm.smax", x, y), _call(b, "llvm.smin", x, y)
-    return b.binary("sub", larger, smaller)
+        return x.call(("s" if signed else "u") + operation, y)
+    return x.call("smax", y) - x.call("smin", y)
 
 
-def _call(b: Builder, name: str, x: str, y: str) -> str:
-    return b.call_intrinsic(name, [x, y])
-
-
-def _numbers(b: Builder, word: str, bits: int, *, signed: bool) -> list[str]:
+def _numbers(word: SsaValue, bits: int, *, signed: bool) -> list[SsaValue]:
     """The numbers in a word, lowest first, each as an i32."""
-    return [b.resize(part, bits, 32, signed=signed) for part in split(b, word, bits)]
+    return [part.resize(32, signed=signed) for part in split(word, bits)]
 
 
-def _packed(b: Builder, numbers: list[str], bits: int) -> str:
+def _packed(numbers: list[SsaValue], bits: int) -> SsaValue:
     """The low bits of i32 values in one word."""
-    return join(b, [b.resize(number, 32, bits) for number in numbers], bits)
+    return join([number.resize(bits) for number in numbers])

@@ -9,12 +9,14 @@ are summed in f32, or i32, in the order of k.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import BYTES, narrow, widen
-from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.cpu.text.builder import POINTER
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.ptx import Operand, elements_of
 
@@ -35,47 +37,36 @@ def fragment(frame: Frame, operand: Operand, count: int) -> tuple[Operand, ...]:
     return elements
 
 
-def unpack_sums(frame: Frame, operands: tuple[Operand, ...], type_name: str) -> list[str]:
+def unpack_sums(frame: Frame, operands: tuple[Operand, ...], type_name: str) -> list[SsaValue]:
     """Sums as f32, or i32 for `s32`."""
     if type_name == "s32":
         return [frame.integer(operand, 32) for operand in operands]
     if type_name == "f32":
         return [frame.float(operand, "f32") for operand in operands]
-    halves = [half for o in operands for half in split(frame.b, frame.integer(o, 32), 16)]
-    return [widen(frame.b, half, "f16") for half in halves]
+    halves = [half for o in operands for half in split(frame.integer(o, 32), 16)]
+    return [widen(half, "f16") for half in halves]
 
 
 def pack_sums(
-    frame: Frame, operands: tuple[Operand, ...], values: list[str], type_name: str
+    frame: Frame, operands: tuple[Operand, ...], values: list[SsaValue], type_name: str
 ) -> None:
     """Write sums to registers: of f16, two to each."""
-    b = frame.b
     for index, operand in enumerate(operands):
-        if type_name == "s32":
-            frame.set_integer(operand, values[index], 32)
-        elif type_name == "f32":
-            frame.set_float(operand, values[index], "f32")
+        if type_name == "f16":
+            halves = [narrow(value, "f16") for value in values[2 * index : 2 * index + 2]]
+            frame.put(operand, join(halves))
         else:
-            halves = [narrow(b, value, "f16") for value in values[2 * index : 2 * index + 2]]
-            frame.set_integer(operand, join(b, halves, 16), 32)
+            frame.put(operand, values[index])
 
 
-def add_product(b: Builder, total: str, x: str, y: str, type_name: str) -> str:
-    """A product of two numbers and a sum, rounded by themselves."""
-    if type_name in ("s8", "u8"):
-        return b.binary("add", total, b.binary("mul", x, y))
-    return b.binary("fadd", total, b.binary("fmul", x, y, "f32"), "f32")
-
-
-def numbers_in(b: Builder, word: str, type_name: str) -> list[str]:
+def numbers_in(word: SsaValue, type_name: str) -> list[SsaValue]:
     """The numbers packed in a register, as f32 or i32."""
-    parts = split(b, word, ELEMENT_BITS[type_name])
+    parts = split(word, ELEMENT_BITS[type_name])
     if type_name in ("s8", "u8"):
-        return [b.resize(part, 8, 32, signed=type_name == "s8") for part in parts]
+        return [part.resize(32, signed=type_name == "s8") for part in parts]
     if type_name == "tf32":  # the last 13 bits do not count
-        kept = b.binary("and", parts[0], -8192)
-        return [b.cast("bitcast", kept, "i32", "f32")]
-    return [widen(b, part, type_name) for part in parts]
+        return [(parts[0] & -8192).as_float()]
+    return [widen(part, type_name) for part in parts]
 
 
 _SHAPES: Final = {
@@ -123,28 +114,27 @@ def lower_multiply_matrices(frame: Frame) -> None:
     pack_sums(frame, results, values, d_type)
 
 
-def _multiply(frame: Frame, types: tuple[str, str], count: int, sums: list[str]) -> list[str]:
+def _multiply(
+    frame: Frame, types: tuple[str, str], count: int, sums: list[SsaValue]
+) -> list[SsaValue]:
     """Add the products to a lane's four sums: two rows, two columns."""
-    b, waits = frame.b, frame.waits()
+    waits = frame.waits()
     lane = waits.lane()
-    row_lanes = b.binary("and", lane, 28)
-    column = b.binary("shl", b.binary("and", lane, 3), 1)
+    row_lanes = lane & 28
+    column = (lane & 3) << 1
     for chunk in range(count // 2):
         for member in range(4):
-            source = b.binary("or", row_lanes, member)
+            source = row_lanes | member
             rows = [waits.seen(source, 2 * chunk + half) for half in range(2)]
-            columns = []
-            for side in range(2):
-                group = b.binary("add", column, side)
-                source = b.binary("shl", group, 2)
-                source = b.binary("or", source, member)
-                columns.append(waits.seen(source, count + chunk))
-            left = [numbers_in(b, word, types[0]) for word in rows]
-            right = [numbers_in(b, word, types[1]) for word in columns]
+            columns = [
+                waits.seen((column + side) << 2 | member, count + chunk) for side in range(2)
+            ]
+            left = [numbers_in(word, types[0]) for word in rows]
+            right = [numbers_in(word, types[1]) for word in columns]
             for k in range(len(left[0])):
                 for index in range(4):
-                    x, y = left[index // 2][k], right[index % 2][k]
-                    sums[index] = add_product(b, sums[index], x, y, types[0])
+                    product = left[index // 2][k] * right[index % 2][k]
+                    sums[index] = sums[index] + product
     return sums
 
 
@@ -170,19 +160,12 @@ def lower_load_matrix(frame: Frame) -> None:
     waits = frame.waits()
     waits.meet_lanes(b.const(-1, 32), [_row_address(frame, source)])
     for index, target in enumerate(targets):
+        places = _places(frame, index, transposed=transposed)
         if transposed:
-            column = b.binary("lshr", waits.lane(), 2)
-            halves = []
-            for side in range(2):
-                row = _within_quad(b, waits.lane(), side)
-                place = _place(frame, index, row, column)
-                halves.append(b.load(place, "i16"))
-            value = join(b, halves, 16)
+            value = join([b.load(place, "i16") for place in places])
         else:
-            row = b.binary("lshr", waits.lane(), 2)
-            place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))
-            value = b.load(place)
-        frame.set_integer(target, value, 32)
+            value = b.load(next(places))
+        frame.put(target, value)
 
 
 def lower_store_matrix(frame: Frame) -> None:
@@ -196,60 +179,56 @@ def lower_store_matrix(frame: Frame) -> None:
     waits.meet_lanes(b.const(-1, 32), [address], keep=sources)
     for index, operand in enumerate(sources):
         value = frame.integer(operand, 32)
+        places = _places(frame, index, transposed=transposed)
         if transposed:
-            column = b.binary("lshr", waits.lane(), 2)
-            for side, half in enumerate(split(b, value, 16)):
-                row = _within_quad(b, waits.lane(), side)
-                b.store(half, _place(frame, index, row, column), "i16")
+            for half, place in zip(split(value, 16), places, strict=True):
+                b.store(half, place, "i16")
         else:
-            row = b.binary("lshr", waits.lane(), 2)
-            place = _place(frame, index, row, _within_quad(b, waits.lane(), 0))
-            b.store(value, place)
+            b.store(value, next(places))
 
 
-def _row_address(frame: Frame, operand: Operand) -> str:
+def _row_address(frame: Frame, operand: Operand) -> SsaValue:
     """An address as bytes from the start of shared memory."""
-    b = frame.b
     is_shared = any(part.startswith("shared") for part in frame.parts)
     pointer = frame.address(operand, "shared" if is_shared else "generic")
-    start = b.value(f"llvm.ptrtoint {MEMORY} : !llvm.ptr to i64")
-    number = b.value(f"llvm.ptrtoint {pointer} : !llvm.ptr to i64")
-    return b.resize(b.binary("sub", number, start, "i64"), 64, 32)
+    start = frame.b.named(MEMORY, POINTER).cast("ptrtoint", "i64")
+    return (pointer.cast("ptrtoint", "i64") - start).resize(32)
 
 
-def _within_quad(b: Builder, lane: str, more: int) -> str:
+def _places(frame: Frame, matrix: int, *, transposed: bool) -> Iterator[SsaValue]:
+    """The pointers of a lane's two neighbouring elements of a matrix."""
+    waits = frame.waits()
+    group = waits.lane() >> 2
+
+    def place(side: int) -> SsaValue:
+        within = _within_quad(waits.lane(), side)
+        row, column = (within, group) if transposed else (group, within)
+        start = waits.seen(row + 8 * matrix, 0).resize(64)
+        return frame.b.offset(MEMORY, start + (column.resize(64) << 1))
+
+    return map(place, range(2))
+
+
+def _within_quad(lane: SsaValue, more: int) -> SsaValue:
     """Twice a lane's number in its group of four, plus some."""
-    member = b.binary("and", lane, 3)
-    doubled = b.binary("shl", member, 1)
-    return b.binary("add", doubled, more)
-
-
-def _place(frame: Frame, matrix: int, row: str, column: str) -> str:
-    """The pointer of an element of a matrix."""
-    b = frame.b
-    lane = b.binary("add", row, 8 * matrix)
-    start = b.resize(frame.waits().seen(lane, 0), 32, 64)
-    offset = b.binary("shl", b.resize(column, 32, 64), 1, "i64")
-    return b.offset(MEMORY, b.binary("add", start, offset, "i64"))
+    return ((lane & 3) << 1) + more
 
 
 def lower_transpose_matrix(frame: Frame) -> None:
     """`movmatrix`: transpose an 8x8 matrix of 16-bit elements spread over the lanes."""
-    b = frame.b
     if frame.instruction.opcode != "movmatrix.sync.aligned.m8n8.trans.b16":
         raise frame.unsupported()
     d, a = frame.operands(2)
     waits = frame.waits()
-    waits.meet_lanes(b.const(-1, 32), [frame.integer(a, 32)])
+    waits.meet_lanes(frame.b.const(-1, 32), [frame.integer(a, 32)])
     lane = waits.lane()
-    column = b.binary("lshr", lane, 2)
+    column = lane >> 2
     halves = []
     for side in range(2):
-        row = _within_quad(b, lane, side)
-        source = b.binary("shl", row, 2)
-        source = b.binary("add", source, b.binary("lshr", column, 1))
+        source = _within_quad(lane, side) << 2
+        source = source + (column >> 1)
         word = waits.seen(source, 0)
-        shift = b.binary("shl", b.binary("and", column, 1), 4)
-        halves.append(b.binary("and", b.binary("lshr", word, shift), 65535))
-    high = b.binary("shl", halves[1], 16)
-    frame.set_integer(d, b.binary("or", halves[0], high), 32)
+        shift = (column & 1) << 4
+        halves.append(word >> shift & 65535)
+    high = halves[1] << 16
+    frame.put(d, halves[0] | high)

@@ -10,6 +10,7 @@ from custom_dispatch.cpu.checked.finding import Finding
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import shown
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.format.keys import Failure
@@ -34,7 +35,6 @@ _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
 
 def lower_move(frame: Frame) -> None:
     """`mov`, which also packs and unpacks: ``mov.b64 {%r1,%r2}, %rd1``."""
-    b = frame.b
     _, *modifiers, type_name = frame.parts
     frame.check_modifiers(modifiers)
     d, a = frame.operands(2)
@@ -44,33 +44,34 @@ def lower_move(frame: Frame) -> None:
             raise frame.unsupported("a vector that does not divide the type")
     if isinstance(d, Vector):
         width = bits // len(d.elements)
-        parts = split(b, frame.integer(a, bits), width, bits)
-        for element, part in zip(d.elements, parts, strict=True):
-            frame.set_integer(element, part, width)
+        for element, part in zip(d.elements, split(frame.integer(a, bits), width), strict=True):
+            frame.put(element, part)
     elif isinstance(a, Vector):
         width = bits // len(a.elements)
-        parts = [frame.integer(element, width) for element in a.elements]
-        frame.set_integer(d, join(b, parts, width, bits), bits)
+        frame.put(d, join([frame.integer(element, width) for element in a.elements], bits))
     else:
-        frame.set_integer(d, frame.integer(a, bits), bits)
+        frame.put(d, frame.integer(a, bits))
 
 
 def lower_cvta(frame: Frame) -> None:
     """`cvta`: every address but one in shared memory is a generic one on a CPU."""
-    b = frame.b
     _, *modifiers, type_name = frame.parts
     if "shared" in modifiers or "shared::cta" in modifiers:
         modifiers = [m for m in modifiers if not m.startswith("shared")]
         frame.check_modifiers(modifiers, frozenset({"to"}))
         d, a = frame.operands(2)
-        start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
-        operation = "sub" if modifiers else "add"
-        frame.set_integer(d, b.binary(operation, frame.integer(a, 64), start, "i64"), 64)
+        start = _memory(frame)
+        value = frame.integer(a, 64)
+        frame.put(d, value - start if modifiers else value + start)
         return
-    frame.check_modifiers(tuple(modifiers), frozenset({"to", "global", "local", "const"}))
-    d, a = frame.operands(2)
-    bits = TYPE_BITS[type_name]
-    frame.set_integer(d, frame.integer(a, bits), bits)
+    frame.check_modifiers(modifiers, frozenset({"to", "global", "local", "const"}))
+    d, (address,) = frame.taking(TYPE_BITS[type_name])
+    frame.put(d, address)
+
+
+def _memory(frame: Frame) -> SsaValue:
+    """Where the block's memory begins, which the shared one does with, as an i64."""
+    return frame.b.named(MEMORY, POINTER).cast("ptrtoint", "i64")
 
 
 def _place_and_order(frame: Frame) -> tuple[str, str]:
@@ -113,16 +114,16 @@ def lower_load(frame: Frame) -> None:
             value = _parameter(frame, source, bits, place)
         else:
             value = b.load(b.offset(base, place), int_type(bits), how=how)
-        frame.set_integer(target, value, bits, signed=signed)
+        frame.put(target, value, signed=signed)
 
 
-def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> str:
+def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> SsaValue:
     """Bits of a parameter of the kernel, from an operand of `ld.param`, some bytes further on.
 
     On the CPU each is an argument of the thread's function: a pointer for a binding, and an i32
     for each word of the rest (`custom_dispatch.kernel.abi`).
     """
-    b, thread = frame.b, frame.thread
+    thread = frame.thread
     if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
         raise frame.malformed(f"`{shown(operand)}` is no parameter")
     name = operand.base.name
@@ -136,12 +137,10 @@ def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> str:
         raise frame.malformed(
             f"`{shown(operand)}` reads past parameter {index}, which has {width} bits"
         )
-    value = f"%p{index}"
+    value = frame.b.named(f"%p{index}", POINTER if is_binding else "i32")
     if is_binding:
-        value = b.cast("ptrtoint", value, POINTER, "i64")
-    if start:
-        value = b.binary("lshr", value, start, int_type(width))
-    return b.resize(value, width, bits)
+        value = value.cast("ptrtoint", "i64")
+    return (value >> start if start else value).resize(bits)
 
 
 def lower_store(frame: Frame) -> None:
@@ -168,19 +167,17 @@ def lower_fence(frame: Frame) -> None:
 
 def lower_is_space(frame: Frame) -> None:
     """`isspacep`: whether a generic address is in shared memory, or in global memory."""
-    b = frame.b
     space = frame.parts[1:]
     if space not in (("shared",), ("shared::cta",), ("global",)):
         raise frame.unsupported()
     d, a = frame.operands(2)
     if not frame.memory.needed:
-        frame.set_integer(d, b.const(int(space == ("global",)), 1), 1)
+        frame.put(d, frame.b.const(space == ("global",), 1))
         return
-    start = b.cast("ptrtoint", MEMORY, POINTER, "i64")
-    offset = b.binary("sub", frame.integer(a, 64), start, "i64")
-    size = b.const(max(frame.memory.shared.size, 1), 64)
+    start = _memory(frame)
+    offset = frame.integer(a, 64) - start
     condition = "ult" if space != ("global",) else "uge"
-    frame.set_integer(d, b.icmp(condition, offset, size, "i64"), 1)
+    frame.put(d, offset.cmp(condition, max(frame.memory.shared.size, 1)))
 
 
 def lower_nothing(frame: Frame) -> None:
@@ -258,14 +255,13 @@ def lower_async_copy(frame: Frame) -> None:
         return
     given = frame.integer(rest[0], 32)
     for word in words:
-        _copy(b, at, to, b.const(word, 64), b.icmp("uge", given, word + 4), 4)
+        _copy(b, at, to, b.const(word, 64), given.cmp("uge", word + 4), 4)
     # The bytes of a word that is given in part.
-    first = b.binary("and", given, 12)
-    first = b.call_intrinsic("llvm.umin", [first, size.value - 4])
+    first = (given & 12).call("umin", size.value - 4)
     for byte in range(3):
-        place = b.binary("or", first, byte)
-        is_given = b.icmp("ult", place, given)
-        _copy(b, at, to, b.resize(place, 32, 64), is_given, 1)
+        place = first | byte
+        is_given = place.cmp("ult", given)
+        _copy(b, at, to, place.resize(64), is_given, 1)
 
 
 def _is_ignored(operand: Operand) -> bool:

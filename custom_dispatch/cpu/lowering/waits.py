@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.control_structures import fold
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import Operand
 
 
@@ -47,29 +48,28 @@ class Waits(ABC):
         """
 
     @abstractmethod
-    def group(self) -> str:
+    def group(self) -> SsaValue:
         """The lanes that took part in the last meeting, as bits."""
 
     @abstractmethod
-    def ballot(self) -> str:
+    def ballot(self) -> SsaValue:
         """The lowest bit of the first word of each of them."""
 
     @abstractmethod
-    def lane(self) -> str:
+    def lane(self) -> SsaValue:
         """The thread's lane."""
 
     @abstractmethod
-    def seen(self, lane: str, word: int) -> str:
+    def seen(self, lane: str, word: int) -> SsaValue:
         """A word that a lane of the same warp showed in the last meeting."""
 
-    def fetch(self, lane: str, word: int) -> str:
+    def fetch(self, lane: SsaValue, word: int) -> SsaValue:
         """The same, or the thread's own where that lane did not take part."""
-        b = self.b
-        lane = b.binary("and", lane, 31)
-        came = b.resize(b.binary("lshr", self.group(), lane), 32, 1)
-        return self.seen(b.select(came, lane, self.lane()), word)
+        lane = lane & 31
+        came = (self.group() >> lane).resize(1)
+        return self.seen(came.select(lane, self.lane()), word)
 
-    def reduce(self, operation: str, neutral: int) -> str:
+    def reduce(self, operation: str, neutral: int) -> SsaValue:
         """What the lanes showed first, combined.
 
         Parameters
@@ -82,14 +82,13 @@ class Waits(ABC):
         b = self.b
         group = self.group()
 
-        def combine(lane: str, carried: list[str]) -> list[str]:
+        def combine(lane: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
             value = self.seen(lane, 0)
             if operation.startswith("llvm."):
                 value = b.call_intrinsic(operation, [carried[0], value])
             else:
                 value = b.binary(operation, carried[0], value)
-            takes_part = b.resize(b.binary("lshr", group, lane), 32, 1)
-            return [b.select(takes_part, value, carried[0])]
+            takes_part = (group >> lane).resize(1)
+            return [takes_part.select(value, carried[0])]
 
-        start = [(b.const(neutral, 32), "i32")]
-        return fold(b, 32, start, combine)[0]
+        return fold(b, 32, [(b.const(neutral, 32), "i32")], combine)[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.control_structures import fold
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import Operand, Pair
 
 _SHUFFLES = frozenset({"up", "down", "bfly", "idx"})
@@ -33,7 +34,6 @@ def _results(operand: Operand) -> tuple[Operand, Operand | None]:
 
 def lower_shuffle(frame: Frame) -> None:
     """`shfl.sync`: read another lane's register."""
-    b = frame.b
     parts = frame.parts
     if len(parts) != 4 or parts[1] != "sync" or parts[2] not in _SHUFFLES or parts[3] != "b32":
         raise frame.unsupported()
@@ -43,55 +43,46 @@ def lower_shuffle(frame: Frame) -> None:
     waits.meet_lanes(frame.integer(mask, 32), [shown], keep=[distance, clamp])
     lane = waits.lane()
     bounds = frame.integer(clamp, 32)
-    amount = b.binary("and", frame.integer(distance, 32), 31)
-    limit = b.binary("and", bounds, 31)
-    segment = b.binary("lshr", bounds, 8)
-    segment = b.binary("and", segment, 31)
-    inside = b.binary("xor", segment, -1)
-    first = b.binary("and", lane, segment)
-    last = b.binary("or", first, b.binary("and", limit, inside))
+    amount = frame.integer(distance, 32) & 31
+    limit = bounds & 31
+    segment = bounds >> 8 & 31
+    inside = ~segment
+    first = lane & segment
+    last = first | limit & inside
     if parts[2] == "up":
-        source = b.binary("sub", lane, amount)
-        valid = b.icmp("sge", source, last)
+        source = lane - amount
+    elif parts[2] == "idx":
+        source = first | amount & inside
     else:
-        if parts[2] == "idx":
-            source = b.binary("or", first, b.binary("and", amount, inside))
-        else:
-            source = b.binary("add" if parts[2] == "down" else "xor", lane, amount)
-        valid = b.icmp("sle", source, last)
-    source = b.select(valid, source, lane)
+        source = lane + amount if parts[2] == "down" else lane ^ amount
+    valid = source.cmp("sge" if parts[2] == "up" else "sle", last)
+    source = valid.select(source, lane)
     result, is_valid = _results(d)
-    frame.set_integer(result, waits.fetch(source, 0), 32)
+    frame.put(result, waits.fetch(source, 0))
     if is_valid is not None:
-        frame.set_integer(is_valid, valid, 1)
+        frame.put(is_valid, valid)
 
 
 def lower_vote(frame: Frame) -> None:
     """`vote.sync`: combine a predicate over lanes."""
-    b = frame.b
     parts = frame.parts
-    if parts[1:] not in (
-        ("sync", "all", "pred"),
-        ("sync", "any", "pred"),
-        ("sync", "uni", "pred"),
-        ("sync", "ballot", "b32"),
-    ):
+    kinds = {**dict.fromkeys(("all", "any", "uni"), "pred"), "ballot": "b32"}
+    if len(parts) != 4 or parts[1] != "sync" or kinds.get(parts[2]) != parts[3]:
         raise frame.unsupported()
     d, condition, mask = frame.operands(3)
     waits = frame.waits()
-    shown = b.resize(frame.predicate(condition), 1, 32)
+    shown = frame.predicate(condition).resize(32)
     waits.meet_lanes(frame.integer(mask, 32), [shown])
     votes = waits.ballot()
     if parts[2] == "ballot":
-        frame.set_integer(d, votes, 32)
+        frame.put(d, votes)
         return
-    none = b.icmp("eq", votes, 0)
-    every = b.icmp("eq", votes, waits.group())
+    none = votes.cmp("eq", 0)
+    every = votes.cmp("eq", waits.group())
     if parts[2] == "any":
-        result = b.binary("xor", none, 1, "i1")
+        frame.put(d, ~none)
     else:
-        result = every if parts[2] == "all" else b.binary("or", none, every, "i1")
-    frame.set_integer(d, result, 1)
+        frame.put(d, every if parts[2] == "all" else none | every)
 
 
 def lower_active_mask(frame: Frame) -> None:
@@ -99,22 +90,21 @@ def lower_active_mask(frame: Frame) -> None:
     (d,) = frame.operands(1)
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(0, 32), [])
-    frame.set_integer(d, waits.group(), 32)
+    frame.put(d, waits.group())
 
 
 def lower_elect(frame: Frame) -> None:
     """`elect.sync`: the lowest lane of the mask is the leader."""
-    b = frame.b
     if frame.parts != ("elect", "sync"):
         raise frame.unsupported()
-    d, mask = frame.operands(2)
+    d, (mask,) = frame.taking(32)
     waits = frame.waits()
-    waits.meet_lanes(frame.integer(mask, 32), [])
-    leader = b.call_intrinsic("llvm.cttz", [waits.group(), 1], "i32", ["i32", "i1"])
+    waits.meet_lanes(mask, [])
+    leader = frame.b.call_intrinsic("llvm.cttz", [waits.group(), 1], "i32", ["i32", "i1"])
     result, is_leader = _results(d)
-    frame.set_integer(result, leader, 32)
+    frame.put(result, leader)
     if is_leader is not None:
-        frame.set_integer(is_leader, b.icmp("eq", leader, waits.lane()), 1)
+        frame.put(is_leader, leader.cmp("eq", waits.lane()))
 
 
 def lower_reduction(frame: Frame) -> None:
@@ -126,11 +116,10 @@ def lower_reduction(frame: Frame) -> None:
     if parts[1] != "sync" or operation not in _REDUCTIONS:
         raise frame.unsupported()
     name, neutral = _REDUCTIONS[operation]
-    d, a, mask = frame.operands(3)
+    d, (shown, mask) = frame.taking(32, 32)
     waits = frame.waits()
-    shown = frame.integer(a, 32)
-    waits.meet_lanes(frame.integer(mask, 32), [shown])
-    frame.set_integer(d, waits.reduce(name, neutral), 32)
+    waits.meet_lanes(mask, [shown])
+    frame.put(d, waits.reduce(name, neutral))
 
 
 def lower_match(frame: Frame) -> None:
@@ -141,32 +130,28 @@ def lower_match(frame: Frame) -> None:
         raise frame.unsupported()
     if parts[1] not in ("any", "all"):
         raise frame.unsupported()
-    bits = int(parts[3][1:])
     d, a, mask = frame.operands(3)
     waits = frame.waits()
-    value = frame.integer(a, bits)
-    words = [b.resize(value, bits, 32)]
-    if bits == 64:
-        upper = b.binary("lshr", value, 32, "i64")
-        words.append(b.resize(upper, 64, 32))
+    value = frame.integer(a, int(parts[3][1:]))
+    words = [value.resize(32)]
+    if value.bits == 64:
+        words.append((value >> 32).resize(32))
     waits.meet_lanes(frame.integer(mask, 32), words)
     group = waits.group()
     mine = [waits.seen(waits.lane(), word) for word in range(len(words))]
 
-    def collect(lane: str, carried: list[str]) -> list[str]:
+    def collect(lane: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
         same = b.const(1, 1)
         for word, wanted in enumerate(mine):
-            equal = b.icmp("eq", waits.seen(lane, word), wanted)
-            same = b.binary("and", same, equal, "i1")
-        bit = b.binary("shl", b.resize(same, 1, 32), lane)
-        return [b.binary("or", carried[0], bit)]
+            same = same & waits.seen(lane, word).cmp("eq", wanted)
+        return [carried[0] | same.resize(32) << lane]
 
     (found,) = fold(b, 32, [(0, "i32")], collect)
-    found = b.binary("and", found, group)
+    found = found & group
     result, is_same = _results(d)
     if parts[1] == "all":
-        everyone = b.icmp("eq", found, group)
-        found = b.select(everyone, found, 0)
+        everyone = found.cmp("eq", group)
+        found = everyone.select(found, 0)
         if is_same is not None:
-            frame.set_integer(is_same, everyone, 1)
-    frame.set_integer(result, found, 32)
+            frame.put(is_same, everyone)
+    frame.put(result, found)

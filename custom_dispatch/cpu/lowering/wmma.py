@@ -13,14 +13,14 @@ from typing import Final
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.matrix import (
     ELEMENT_BITS,
-    add_product,
     fragment,
     numbers_in,
     pack_sums,
     unpack_sums,
 )
 from custom_dispatch.cpu.numbers.fields import join, split
-from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.cpu.text.builder import int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import SpecialRegister, elements_of
 
 _SHAPES: Final = {
@@ -50,11 +50,10 @@ class _Layout:
         """Elements a lane holds, all of one row."""
         return self.rows * self.length // 32
 
-    def place(self, b: Builder, lane: str) -> tuple[str, str]:
+    def place(self, lane: SsaValue) -> tuple[SsaValue, SsaValue]:
         """The row of a lane's elements, and the place of the first in it."""
-        first = b.binary("mul", lane, self.held)
-        row = b.binary("lshr", first, self.length.bit_length() - 1)
-        return row, b.binary("and", first, self.length - 1)
+        first = lane * self.held
+        return first >> (self.length.bit_length() - 1), first & (self.length - 1)
 
 
 def _layout(frame: Frame, which: str, shape: str, kind: str) -> _Layout:
@@ -108,29 +107,27 @@ def _move(frame: Frame) -> None:
     stride = b.const(layout.length if neighbours else layout.rows, 32)
     if count == 3:
         stride = frame.integer(operands[2], 32)
-    row, column = layout.place(b, frame.integer(SpecialRegister("%laneid"), 32))
+    row, column = layout.place(frame.integer(SpecialRegister("%laneid"), 32))
     size = layout.bits // 8
     per_word = 32 // layout.bits
     for word in range(words):
         places = []
         for part in range(per_word):
-            number = b.const(word * per_word + part, 32)
-            at = b.binary("add", column, number)
+            at = column + (word * per_word + part)
             line, offset = (row, at) if neighbours else (at, row)
-            index = b.binary("add", b.binary("mul", line, stride), offset)
-            wide = b.resize(index, 32, 64, signed=True)
-            places.append(b.offset(base, b.binary("mul", wide, size, "i64")))
+            index = (line * stride + offset).resize(64, signed=True)
+            places.append(b.offset(base, index * size))
         frame.check_part(address, space, places, size)
         if is_load:
             loaded = [b.load(place, int_type(layout.bits), size) for place in places]
-            frame.set_integer(registers[word], join(b, loaded, layout.bits), 32)
+            frame.put(registers[word], join(loaded))
         else:
-            elements = split(b, frame.integer(registers[word], 32), layout.bits)
+            elements = split(frame.integer(registers[word], 32), layout.bits)
             for element, place in zip(elements, places, strict=True):
                 b.store(element, place, int_type(layout.bits), size)
     if is_load:
         for register in registers[words:]:
-            frame.set_integer(register, b.const(0, 32), 32)
+            frame.put(register, b.const(0, 32))
 
 
 def _multiply(frame: Frame) -> None:
@@ -161,27 +158,25 @@ def _multiply(frame: Frame) -> None:
 
 
 def _summed(
-    frame: Frame, kind: str, layouts: tuple[_Layout, _Layout], sums: list[str]
-) -> list[str]:
+    frame: Frame, kind: str, layouts: tuple[_Layout, _Layout], sums: list[SsaValue]
+) -> list[SsaValue]:
     """Add the products to a lane's eight sums, neighbours in a row."""
-    b, waits = frame.b, frame.waits()
+    waits = frame.waits()
     left, right = layouts
-    row, column = _Layout(left.rows, right.rows, 32, along_rows=True).place(b, waits.lane())
+    row, column = _Layout(left.rows, right.rows, 32, along_rows=True).place(waits.lane())
     per_word = 32 // left.bits
     before = left.held // per_word  # words of A, which are shown before those of B
-    columns = [b.binary("add", column, i) for i in range(len(sums))]
+    columns = [column + i for i in range(len(sums))]
     for k in range(0, left.length, per_word):
-        x = numbers_in(b, waits.seen(_lane(b, left, row, k), k % left.held // per_word), kind)
+        x = numbers_in(waits.seen(_lane(left, row, k), k % left.held // per_word), kind)
         for index, place in enumerate(columns):
             word = before + k % right.held // per_word
-            y = numbers_in(b, waits.seen(_lane(b, right, place, k), word), kind)
+            y = numbers_in(waits.seen(_lane(right, place, k), word), kind)
             for one, other in zip(x, y, strict=True):
-                sums[index] = add_product(b, sums[index], one, other, kind)
+                sums[index] = sums[index] + one * other
     return sums
 
 
-def _lane(b: Builder, layout: _Layout, row: str, place: int) -> str:
+def _lane(layout: _Layout, row: SsaValue, place: int) -> SsaValue:
     """The lane that holds an element of a row."""
-    lanes = layout.length // layout.held
-    first = b.binary("mul", row, lanes)
-    return b.binary("add", first, place // layout.held)
+    return row * (layout.length // layout.held) + place // layout.held

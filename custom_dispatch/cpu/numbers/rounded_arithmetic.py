@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from custom_dispatch.cpu.numbers.rounding import round_directed, two_sum
-from custom_dispatch.cpu.text.builder import Builder
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 _F64: Final = "f64"
 _INFINITY: Final = 0x7FF << 52
@@ -32,147 +32,115 @@ class _Parts:
     For zero, infinity and NaN the mantissa is the number itself, and `ordinary` is false.
     """
 
-    number: str
-    mantissa: str
-    exponent: str
-    ordinary: str
+    mantissa: SsaValue
+    exponent: SsaValue
+    ordinary: SsaValue
 
 
-def _unpack(b: Builder, number: str) -> _Parts:
-    magnitude = b.call_intrinsic("llvm.fabs", [number], _F64)
-    small = b.fcmp("olt", magnitude, 2.0**-1000, _F64)
-    scaled = b.binary("fmul", number, 2.0**100, _F64)
-    bits = b.cast("bitcast", b.select(small, scaled, number, _F64), _F64, "i64")
-    field = b.binary("lshr", bits, 52, "i64")
-    field = b.binary("and", field, 0x7FF, "i64")
-    lost = b.select(small, 1023 + 100, 1023, "i64")
-    exponent = b.binary("sub", field, lost, "i64")
-    mantissa = b.binary("and", bits, _SIGN | _FRACTION, "i64")
-    mantissa = b.binary("or", mantissa, 1023 << 52, "i64")
-    mantissa = b.cast("bitcast", mantissa, "i64", _F64)
+def _unpack(number: SsaValue) -> _Parts:
+    magnitude = number.call("fabs")
+    small = magnitude.cmp("olt", 2.0**-1000)
+    scaled = number * 2.0**100
+    bits = small.select(scaled, number).as_bits()
+    field = bits >> 52 & 0x7FF
+    exponent = field - small.select(1023 + 100, 1023, "i64")
+    mantissa = (bits & (_SIGN | _FRACTION) | 1023 << 52).as_float()
     # Neither zero (nor what the hardware takes for it) nor NaN, and below infinity.
-    infinity = b.cast("bitcast", b.const(_INFINITY, 64), "i64", _F64)
-    nonzero = b.icmp("ne", field, 0, "i64")
-    ordinary = b.binary("and", nonzero, b.fcmp("olt", magnitude, infinity, _F64), "i1")
-    return _Parts(number, b.select(ordinary, mantissa, number, _F64), exponent, ordinary)
+    infinity = number.b.const(_INFINITY, 64).as_float()
+    ordinary = field.cmp("ne", 0) & magnitude.cmp("olt", infinity)
+    return _Parts(ordinary.select(mantissa, number), exponent, ordinary)
 
 
-def _power_of_two(b: Builder, exponent: str) -> str:
-    bits = b.binary("add", exponent, 1023, "i64")
-    return b.cast("bitcast", b.binary("shl", bits, 52, "i64"), "i64", _F64)
+def _power_of_two(exponent: SsaValue) -> SsaValue:
+    return ((exponent + 1023) << 52).as_float()
 
 
-def _two_product(b: Builder, x: str, y: str, *, fused: bool) -> tuple[str, str]:
+def _two_product(x: SsaValue, y: SsaValue) -> tuple[SsaValue, SsaValue]:
     """The product of two f64, rounded, and exactly what the rounding lost."""
-    product = b.binary("fmul", x, y, _F64)
-    if fused:
-        product = b.call_intrinsic("llvm.arithmetic.fence", [product], _F64)
-        negated = b.unary("fneg", product, _F64)
-        return product, b.call_intrinsic("llvm.fma", [x, y, negated], _F64)
-    upper_x, lower_x = _halves(b, x)
-    upper_y, lower_y = _halves(b, y)
-    error = b.binary("fsub", b.binary("fmul", upper_x, upper_y, _F64), product, _F64)
+    product = x * y
+    if x.b.processor.fused:
+        product = product.call("arithmetic.fence")
+        return product, x.call("fma", y, -product)
+    upper_x, lower_x = _halves(x)
+    upper_y, lower_y = _halves(y)
+    error = upper_x * upper_y - product
     for left, right in ((upper_x, lower_y), (lower_x, upper_y), (lower_x, lower_y)):
-        error = b.binary("fadd", error, b.binary("fmul", left, right, _F64), _F64)
+        error = error + left * right
     return product, error
 
 
-def _halves(b: Builder, x: str) -> tuple[str, str]:
+def _halves(x: SsaValue) -> tuple[SsaValue, SsaValue]:
     """A number as a sum of two with at most 27 and 26 digits."""
-    bits = b.cast("bitcast", x, _F64, "i64")
     # Rounding half away from zero leaves at most 26 digits for the rest.
-    bits = b.binary("add", bits, 1 << 26, "i64")
-    upper = b.cast("bitcast", b.binary("and", bits, -1 << 27, "i64"), "i64", _F64)
-    return upper, b.binary("fsub", x, upper, _F64)
+    upper = ((x.as_bits() + (1 << 26)) & (-1 << 27)).as_float()
+    return upper, x - upper
 
 
-def _fma(b: Builder, x: str, y: str, z: str, rounding: str, *, fused: bool) -> str:
-    """``x * y + z`` in one rounding.
-
-    Parameters
-    ----------
-    x, y, z
-        f64 values.
-    rounding
-        ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``.
-    fused
-        Whether the processor has an instruction for it, rounding to nearest.
-    """
-    left, right, addend = (_unpack(b, value) for value in (x, y, z))
-    product, product_rest = _two_product(b, left.mantissa, right.mantissa, fused=fused)
-    exponent = b.binary("add", left.exponent, right.exponent, "i64")
-    apart = b.binary("sub", addend.exponent, exponent, "i64")
-    for name, bound in (("llvm.smax", -_FAR), ("llvm.smin", _FAR)):
-        apart = b.call_intrinsic(name, [apart, bound], "i64")
-    moved = b.binary("fmul", addend.mantissa, _power_of_two(b, apart), _F64)
-    total, rest = two_sum(b, product, moved)
+def _fma(x: SsaValue, y: SsaValue, z: SsaValue, rounding: str) -> SsaValue:
+    """``x * y + z``, of f64 values, in one rounding: ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``."""
+    left, right, addend = (_unpack(value) for value in (x, y, z))
+    product, product_rest = _two_product(left.mantissa, right.mantissa)
+    exponent = left.exponent + right.exponent
+    apart = (addend.exponent - exponent).call("smax", -_FAR).call("smin", _FAR)
+    total, rest = two_sum(product, addend.mantissa * _power_of_two(apart))
     # Where the addend lies far above, what it is measured by lies as far below.
-    middle, lowest = two_sum(b, rest, product_rest)
-    total, rest = two_sum(b, total, middle)
-    exact = b.fcmp("oeq", rest, 0, _F64)
-    rest = b.select(exact, lowest, rest, _F64)
+    middle, lowest = two_sum(rest, product_rest)
+    total, rest = two_sum(total, middle)
+    rest = rest.cmp("oeq", 0).select(lowest, rest)
     # The exponent that the sum is measured by moves along with an addend beyond the bounds.
-    far = b.binary("sub", b.binary("sub", addend.exponent, exponent, "i64"), apart, "i64")
-    far = b.call_intrinsic("llvm.smax", [far, 0], "i64")
-    is_zero = b.fcmp("oeq", z, 0, _F64)
-    far = b.select(is_zero, 0, far, "i64")
-    result = _assemble(b, total, rest, b.binary("add", exponent, far, "i64"), rounding)
-    plain = b.binary("fmul", left.mantissa, right.mantissa, _F64)
-    negative_product = _is_negative(b, plain)
-    unlike = b.binary("xor", negative_product, _is_negative(b, z), "i1")
-    nothing = b.fcmp("oeq", total, 0, _F64)
+    far = (addend.exponent - exponent - apart).call("smax", 0)
+    is_zero = z.cmp("oeq", 0)
+    far = is_zero.select(0, far)
+    result = _assemble(total, rest, exponent + far, rounding)
+    plain = left.mantissa * right.mantissa
+    unlike = _is_negative(plain) ^ _is_negative(z)
+    nothing = total.cmp("oeq", 0)
     # Where an operand is zero, infinite or NaN, the sum of these mantissas is the result.
-    plain = b.binary("fadd", plain, z, _F64)
-    ordinary = b.binary("and", left.ordinary, right.ordinary, "i1")
-    finite = b.binary("or", addend.ordinary, is_zero, "i1")
-    result = b.select(b.binary("and", ordinary, finite, "i1"), result, plain, _F64)
-    zero = b.float_const(-0.0 if rounding == "rm" else 0.0, _F64)
-    return b.select(b.binary("and", nothing, unlike, "i1"), zero, result, _F64)
+    plain = plain + z
+    ordinary = left.ordinary & right.ordinary
+    finite = addend.ordinary | is_zero
+    result = (ordinary & finite).select(result, plain)
+    zero = x.b.float_const(-0.0 if rounding == "rm" else 0.0, _F64)
+    return (nothing & unlike).select(zero, result)
 
 
-def _divide(b: Builder, x: str, y: str, rounding: str, *, fused: bool) -> str:
-    """``x / y`` in one rounding; the parameters are those of `_fma`."""
-    left, right = _unpack(b, x), _unpack(b, y)
-    quotient, rest = _quotient(b, left.mantissa, right.mantissa, fused=fused)
-    exponent = b.binary("sub", left.exponent, right.exponent, "i64")
-    result = _assemble(b, quotient, rest, exponent, rounding)
-    ordinary = b.binary("and", left.ordinary, right.ordinary, "i1")
-    return b.select(ordinary, result, quotient, _F64)
+def _divide(x: SsaValue, y: SsaValue, rounding: str) -> SsaValue:
+    """``x / y`` in one rounding."""
+    left, right = _unpack(x), _unpack(y)
+    quotient, rest = _quotient(left.mantissa, right.mantissa)
+    result = _assemble(quotient, rest, left.exponent - right.exponent, rounding)
+    return (left.ordinary & right.ordinary).select(result, quotient)
 
 
-def _quotient(b: Builder, x: str, y: str, *, fused: bool) -> tuple[str, str]:
+def _quotient(x: SsaValue, y: SsaValue) -> tuple[SsaValue, SsaValue]:
     """A quotient, and a number with the sign of what it lacks."""
-    quotient = b.binary("fdiv", x, y, _F64)
-    product, product_rest = _two_product(b, quotient, y, fused=fused)
-    rest = b.binary("fsub", b.binary("fsub", x, product, _F64), product_rest, _F64)
-    return quotient, b.binary("fmul", rest, y, _F64)
+    quotient = x / y
+    product, product_rest = _two_product(quotient, y)
+    return quotient, (x - product - product_rest) * y
 
 
-def _root(b: Builder, x: str, *, fused: bool) -> tuple[str, str]:
+def _root(x: SsaValue) -> tuple[SsaValue, SsaValue]:
     """A root, and a number with the sign of what it lacks."""
-    root = b.call_intrinsic("llvm.sqrt", [x], _F64)
-    product, product_rest = _two_product(b, root, root, fused=fused)
-    return root, b.binary("fsub", b.binary("fsub", x, product, _F64), product_rest, _F64)
+    root = x.call("sqrt")
+    product, product_rest = _two_product(root, root)
+    return root, x - product - product_rest
 
 
-def _square_root(b: Builder, x: str, rounding: str, *, fused: bool) -> str:
-    """The root of a number in one rounding; the parameters are those of `_fma`."""
-    parts = _unpack(b, x)
-    odd = b.binary("and", parts.exponent, 1, "i64")
-    factor = _power_of_two(b, odd)
-    square = b.binary("fmul", parts.mantissa, factor, _F64)
-    root, rest = _root(b, square, fused=fused)
-    exponent = b.binary("ashr", b.binary("sub", parts.exponent, odd, "i64"), 1, "i64")
-    result = _assemble(b, root, rest, exponent, rounding)
-    positive = b.fcmp("ogt", x, 0, _F64)
-    return b.select(b.binary("and", parts.ordinary, positive, "i1"), result, root, _F64)
+def _square_root(x: SsaValue, rounding: str) -> SsaValue:
+    """The root of a number in one rounding."""
+    parts = _unpack(x)
+    odd = parts.exponent & 1
+    root, rest = _root(parts.mantissa * _power_of_two(odd))
+    result = _assemble(root, rest, (parts.exponent - odd).ashr(1), rounding)
+    positive = x.cmp("ogt", 0)
+    return (parts.ordinary & positive).select(result, root)
 
 
-def _is_negative(b: Builder, value: str) -> str:
-    return b.icmp("slt", b.cast("bitcast", value, _F64, "i64"), 0, "i64")
+def _is_negative(value: SsaValue) -> SsaValue:
+    return value.as_bits().cmp("slt", 0)
 
 
-def _assemble(b: Builder, total: str, rest: str, exponent: str, rounding: str) -> str:
+def _assemble(total: SsaValue, rest: SsaValue, exponent: SsaValue, rounding: str) -> SsaValue:
     """``(total + rest) * 2**exponent`` as an f64, in one rounding.
 
     Parameters
@@ -184,68 +152,54 @@ def _assemble(b: Builder, total: str, rest: str, exponent: str, rounding: str) -
     exponent
         An i64 of moderate size.
     """
-    bits = b.cast("bitcast", total, _F64, "i64")
-    negative = _is_negative(b, total)
-    field = b.binary("lshr", bits, 52, "i64")
-    field = b.binary("and", field, 0x7FF, "i64")
-    digits = b.binary("and", bits, _FRACTION, "i64")
-    digits = b.binary("or", digits, 1 << 52, "i64")
+    bits = total.as_bits()
+    negative = _is_negative(total)
+    field = bits >> 52 & 0x7FF
     # Three digits more, the last of which stands for all that follow.
-    digits = b.binary("shl", digits, 3, "i64")
-    inexact = b.fcmp("une", rest, 0, _F64)
-    inwards = b.binary("xor", b.fcmp("olt", rest, 0, _F64), negative, "i1")
-    inwards = b.binary("and", inwards, inexact, "i1")
-    digits = b.binary("sub", digits, b.resize(inwards, 1, 64), "i64")
-    digits = b.binary("or", digits, b.resize(inexact, 1, 64), "i64")
-    unit = b.binary("sub", field, 1023 + 52 + 3, "i64")
-    unit = b.binary("add", unit, exponent, "i64")
+    digits = (bits & _FRACTION | 1 << 52) << 3
+    inexact = rest.cmp("une", 0)
+    inwards = (rest.cmp("olt", 0) ^ negative) & inexact
+    digits = (digits - inwards.resize(64)) | inexact.resize(64)
+    unit = field - (1023 + 52 + 3) + exponent
     # The last digit kept is the 53rd, or that of the smallest subnormal number.
-    zeros = b.call_intrinsic("llvm.ctlz", [digits, 0], "i64", ["i64", "i1"])
-    last = b.binary("add", b.binary("sub", 63 - 52, zeros, "i64"), unit, "i64")
-    last = b.call_intrinsic("llvm.smax", [last, -1074], "i64")
-    count = b.binary("sub", last, unit, "i64")
-    count = b.call_intrinsic("llvm.umin", [count, 62], "i64")
-    kept = b.binary("lshr", digits, count, "i64")
-    cut = b.binary("sub", digits, b.binary("shl", kept, count, "i64"), "i64")
-    kept = b.binary("add", kept, _rounds_up(b, kept, cut, count, negative, rounding), "i64")
-    last = b.binary("add", last, 1074, "i64")
-    last = b.call_intrinsic("llvm.smin", [last, 0x7FF], "i64")
-    code = b.binary("add", b.binary("shl", last, 52, "i64"), kept, "i64")
-    infinity, largest = b.const(_INFINITY, 64), b.const(_INFINITY - 1, 64)
+    last = (63 - 52 - digits.leading_zeros() + unit).call("smax", -1074)
+    count = (last - unit).call("umin", 62)
+    kept = digits >> count
+    cut = digits - (kept << count)
+    kept = kept + _rounds_up(kept, cut, count, negative, rounding)
+    code = ((last + 1074).call("smin", 0x7FF) << 52) + kept
+    infinity, largest = total.b.const(_INFINITY, 64), total.b.const(_INFINITY - 1, 64)
     if rounding == "rn":
         beyond = infinity
     elif rounding == "rz":
         beyond = largest
     else:
         outwards = (largest, infinity) if rounding == "rp" else (infinity, largest)
-        beyond = b.select(negative, *outwards, "i64")
-    code = b.select(b.icmp("uge", code, infinity, "i64"), beyond, code, "i64")
-    sign = b.binary("and", bits, _SIGN, "i64")
-    return b.cast("bitcast", b.binary("or", code, sign, "i64"), "i64", _F64)
+        beyond = negative.select(*outwards)
+    code = code.cmp("uge", infinity).select(beyond, code)
+    return (code | bits & _SIGN).as_float()
 
 
-def _rounds_up(b: Builder, kept: str, cut: str, count: str, negative: str, rounding: str) -> str:
+def _rounds_up(
+    kept: SsaValue, cut: SsaValue, count: SsaValue, negative: SsaValue, rounding: str
+) -> SsaValue:
     """One where the digits kept grow by one, as an i64."""
     if rounding == "rz":
-        return b.const(0, 64)
+        return kept.b.const(0, 64)
     if rounding == "rn":
-        half = b.binary("shl", 1, b.binary("sub", count, 1, "i64"), "i64")
-        odd = b.binary("and", kept, 1, "i64")
-        up = b.icmp("ugt", b.binary("add", cut, odd, "i64"), half, "i64")
+        half = 1 << (count - 1)
+        odd = kept & 1
+        up = (cut + odd).cmp("ugt", half)
     else:
-        up = b.icmp("ne", cut, 0, "i64")
-        if rounding == "rp":
-            up = b.binary("and", up, b.binary("xor", negative, 1, "i1"), "i1")
-        else:
-            up = b.binary("and", up, negative, "i1")
-    return b.resize(up, 1, 64)
+        up = cut.cmp("ne", 0) & (~negative if rounding == "rp" else negative)
+    return up.resize(64)
 
 
 ROUNDED: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"})
 """The instructions that take a rounding."""
 
 
-def rounded_f64(b: Builder, base: str, values: list[str], rounding: str, *, fused: bool) -> str:
+def rounded_f64(base: str, values: list[SsaValue], rounding: str) -> SsaValue:
     """An f64 operation: a directed rounding, or an `fma`.
 
     Parameters
@@ -256,53 +210,48 @@ def rounded_f64(b: Builder, base: str, values: list[str], rounding: str, *, fuse
         Its sources.
     rounding
         ``"rn"`` for `fma` alone, or ``"rz"``, ``"rm"``, ``"rp"``.
-    fused
-        Whether the processor has an `fma` to nearest.
     """
+    b = values[0].b
     if base == "div":
-        return _divide(b, values[0], values[1], rounding, fused=fused)
+        return _divide(values[0], values[1], rounding)
     if base == "rcp":
-        return _divide(b, b.float_const(1, _F64), values[0], rounding, fused=fused)
+        return _divide(b.float_const(1, _F64), values[0], rounding)
     if base == "sqrt":
-        return _square_root(b, values[0], rounding, fused=fused)
+        return _square_root(values[0], rounding)
     if base in ("fma", "mad"):
         x, y, z = values
-        if rounding == "rn" and fused:
-            return b.call_intrinsic("llvm.fma", [x, y, z], _F64)
+        if rounding == "rn" and b.processor.fused:
+            return x.call("fma", y, z)
     elif base == "mul":
         x, y = values
         # A zero of the product's own sign adds nothing to it.
-        arguments = [b.float_const(0, _F64), b.binary("fmul", x, y, _F64)]
-        z = b.call_intrinsic("llvm.copysign", arguments, _F64)
+        z = b.float_const(0, _F64).call("copysign", x * y)
     else:
         x, y, z = values[0], b.float_const(1, _F64), values[1]
-        z = b.unary("fneg", z, _F64) if base == "sub" else z
-    return _fma(b, x, y, z, rounding, fused=fused)
+        z = -z if base == "sub" else z
+    return _fma(x, y, z, rounding)
 
 
-def directed_f32(b: Builder, base: str, values: list[str], rounding: str) -> str:
+def directed_f32(base: str, values: list[SsaValue], rounding: str) -> SsaValue:
     """An f32 operation rounded ``"rz"``, ``"rm"`` or ``"rp"``."""
-    wide = [b.cast("fpext", value, "f32", _F64) for value in values]
+    b = values[0].b
+    wide = [value.cast("fpext", _F64) for value in values]
     if base in ("div", "rcp"):
         x, y = (wide[0], wide[1]) if base == "div" else (b.float_const(1, _F64), wide[0])
-        return round_directed(b, *_quotient(b, x, y, fused=b.processor.fused), rounding)
+        return round_directed(*_quotient(x, y), rounding)
     if base == "sqrt":
-        return round_directed(b, *_root(b, wide[0], fused=b.processor.fused), rounding)
+        return round_directed(*_root(wide[0]), rounding)
     if base == "mul":  # exact in f64, here and below
-        total = b.binary("fmul", wide[0], wide[1], _F64)
-        return round_directed(b, total, b.float_const(0, _F64), rounding)
+        return round_directed(wide[0] * wide[1], b.float_const(0, _F64), rounding)
     if base in ("fma", "mad"):
-        x, y = b.binary("fmul", wide[0], wide[1], _F64), wide[2]
+        x, y = wide[0] * wide[1], wide[2]
     else:
         x, y = wide[0], wide[1]
-        y = b.unary("fneg", y, _F64) if base == "sub" else y
-    total, error = two_sum(b, x, y)
-    result = round_directed(b, total, error, rounding)
+        y = -y if base == "sub" else y
+    total, error = two_sum(x, y)
+    result = round_directed(total, error, rounding)
     if rounding != "rm":
         return result
     # Numbers that cancel out give minus zero.
-    signs = [b.cast("bitcast", term, _F64, "i64") for term in (x, y)]
-    unlike = b.icmp("slt", b.binary("xor", signs[0], signs[1], "i64"), 0, "i64")
-    cancelled = b.fcmp("oeq", total, 0, _F64)
-    cancelled = b.binary("and", cancelled, unlike, "i1")
-    return b.select(cancelled, -0.0, result, "f32")
+    unlike = (x.as_bits() ^ y.as_bits()).cmp("slt", 0)
+    return (total.cmp("oeq", 0) & unlike).select(-0.0, result)

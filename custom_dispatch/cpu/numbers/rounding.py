@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from custom_dispatch.cpu.text.builder import Builder, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,49 +38,40 @@ BYTES: Final = ("e4m3", "e5m2")
 """The types of 8 bits."""
 
 
-def widen(b: Builder, bits: str, element: str) -> str:
+def widen(bits: SsaValue, element: str) -> SsaValue:
     """The bits of an f16, a bf16 or one of `BYTES`, as f32; exact."""
     if element in BYTES:
-        return _widen_byte(b, bits, element)
-    wide = b.resize(bits, 16, 32)
+        return _widen_byte(bits, element)
+    wide = bits.resize(32)
     if element == "bf16":
-        shifted = b.binary("shl", wide, 16)
-        return b.cast("bitcast", shifted, "i32", "f32")
-    if b.processor.halves:
-        return b.cast("fpext", b.cast("bitcast", bits, "i16", "f16"), "f16", "f32")
-    magnitude = b.binary("and", wide, 0x7FFF)
-    shifted = b.binary("shl", magnitude, 13)
-    normal = b.binary("add", shifted, 112 << 23)
-    special = b.binary("add", shifted, 224 << 23)
+        return (wide << 16).as_float()
+    if bits.b.processor.halves:
+        return bits.as_float().cast("fpext", "f32")
+    magnitude = wide & 0x7FFF
+    shifted = magnitude << 13
+    normal, special = shifted + (112 << 23), shifted + (224 << 23)
     # A subnormal f16 is put behind the leading one of 2^-14, which is then taken away again.
-    smallest = b.const(113 << 23, 32)
-    above = b.cast("bitcast", b.binary("add", shifted, smallest), "i32", "f32")
-    subnormal = b.binary("fsub", above, b.cast("bitcast", smallest, "i32", "f32"), "f32")
-    subnormal = b.cast("bitcast", subnormal, "f32", "i32")
-    is_special = b.icmp("uge", magnitude, 0x7C00)
-    is_subnormal = b.icmp("ult", magnitude, 0x0400)
-    value = b.select(is_special, special, normal)
-    value = b.select(is_subnormal, subnormal, value)
-    sign = b.binary("and", wide, 0x8000)
-    sign = b.binary("shl", sign, 16)
-    return b.cast("bitcast", b.binary("or", value, sign), "i32", "f32")
+    smallest = bits.b.const(113 << 23, 32)
+    above = (shifted + smallest).as_float()
+    subnormal = (above - smallest.as_float()).as_bits()
+    is_special, is_subnormal = magnitude.cmp("uge", 0x7C00), magnitude.cmp("ult", 0x0400)
+    value = is_subnormal.select(subnormal, is_special.select(special, normal))
+    return (value | (wide & 0x8000) << 16).as_float()
 
 
-def _widen_byte(b: Builder, byte: str, element: str) -> str:
-    wide = b.resize(byte, 8, 16)
+def _widen_byte(byte: SsaValue, element: str) -> SsaValue:
+    wide = byte.resize(16)
     if element == "e5m2":
-        return widen(b, b.binary("shl", wide, 8, "i16"), "f16")
+        return widen(wide << 8, "f16")
     # As an f16 with the exponent too small by 8.
-    magnitude = b.binary("and", wide, 0x7F, "i16")
-    sign = b.binary("shl", b.binary("and", wide, 0x80, "i16"), 8, "i16")
-    half = b.binary("or", b.binary("shl", magnitude, 7, "i16"), sign, "i16")
-    value = b.binary("fmul", widen(b, half, "f16"), 256, "f32")
-    nan = b.cast("bitcast", b.const(0x7FFFFFFF, 32), "i32", "f32")
-    is_nan = b.icmp("eq", magnitude, 0x7F, "i16")
-    return b.select(is_nan, nan, value, "f32")
+    magnitude = wide & 0x7F
+    sign = (wide & 0x80) << 8
+    value = widen(magnitude << 7 | sign, "f16") * 256
+    nan = byte.b.const(0x7FFFFFFF, 32).as_float()
+    return magnitude.cmp("eq", 0x7F).select(nan, value)
 
 
-def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
+def narrow(value: SsaValue, element: str, rounding: str = "rn") -> SsaValue:
     """An f32 rounded to another type, as its bits; those of NaN are ones, but for the sign.
 
     Parameters
@@ -94,105 +85,89 @@ def narrow(b: Builder, value: str, element: str, rounding: str = "rn") -> str:
         ``"rn"`` (to nearest even; the only one of `BYTES`), ``"rz"`` (towards zero), ``"rm"``
         (down) or ``"rp"`` (up).
     """
-    is_nan = b.fcmp("uno", value, value, "f32")
-    bits = b.cast("bitcast", value, "f32", "i32")
-    if element == "f16" and b.processor.halves:
-        result = b.cast("bitcast", b.cast("fptrunc", value, "f32", "f16"), "f16", "i16")
+    is_nan = value.cmp("uno", value)
+    bits = value.as_bits()
+    if element == "f16" and value.b.processor.halves:
+        result = value.cast("fptrunc", "f16").as_bits()
     elif element == "bf16":
-        rounded = b.binary("lshr", _round_off(b, bits, 16), 16)
-        result = b.resize(rounded, 32, 16)
+        result = (_round_off(bits, 16) >> 16).resize(16)
     else:
-        result = _to_format(b, bits, _FORMATS[element])
+        result = _to_format(bits, _FORMATS[element])
     if rounding != "rn":
-        back = widen(b, result, element)
-        above, below = (b.fcmp(how, back, value, "f32") for how in ("ogt", "olt"))
-        negative = b.icmp("slt", bits, 0)
-        result = _step(b, result, 16, (above, below), negative, rounding)
-    width = 8 if element in BYTES else 16
-    return b.select(is_nan, (1 << (width - 1)) - 1, result, int_type(width))
+        back = widen(result, element)
+        beyond = back.cmp("ogt", value), back.cmp("olt", value)
+        result = _step(result, beyond, bits.cmp("slt", 0), rounding)
+    return is_nan.select((1 << (result.bits - 1)) - 1, result)
 
 
 def _step(
-    b: Builder, code: str, width: int, beyond: tuple[str, str], negative: str, rounding: str
-) -> str:
+    code: SsaValue, beyond: tuple[SsaValue, SsaValue], negative: SsaValue, rounding: str
+) -> SsaValue:
     """The bits of a number rounded to nearest, moved to where a directed rounding puts it.
 
     Parameters
     ----------
-    code
-        The bits, an integer of `width` bits.
     beyond
         Whether the number lies above, and whether below, what it was rounded from.
     negative
         Whether that is negative.
     """
     above, below = beyond
-    positive = b.binary("xor", negative, 1, "i1")
-    inwards = outwards = b.const(0, 1)
+    positive = ~negative
+    inwards = outwards = code.b.const(0, 1)
     if rounding in ("rm", "rz"):  # down from a positive number is towards zero
-        inwards = b.binary("and", above, positive, "i1")
+        inwards = above & positive
     if rounding in ("rp", "rz"):
-        inwards = b.binary("or", inwards, b.binary("and", below, negative, "i1"), "i1")
+        inwards = inwards | below & negative
     if rounding == "rm":
-        outwards = b.binary("and", above, negative, "i1")
+        outwards = above & negative
     elif rounding == "rp":
-        outwards = b.binary("and", below, positive, "i1")
-    integer = int_type(width)
-    code = b.binary("sub", code, b.resize(inwards, 1, width), integer)
-    return b.binary("add", code, b.resize(outwards, 1, width), integer)
+        outwards = below & positive
+    return code - inwards.resize(code.bits) + outwards.resize(code.bits)
 
 
-def _round_off(b: Builder, bits: str, count: int) -> str:
+def _round_off(bits: SsaValue, count: int) -> SsaValue:
     """Add what makes cutting off the last bits a rounding to nearest even."""
-    last = b.binary("and", b.binary("lshr", bits, count), 1)
-    bias = b.binary("add", last, (1 << (count - 1)) - 1)
-    return b.binary("add", bits, bias)
+    last = bits >> count & 1
+    return bits + (last + ((1 << (count - 1)) - 1))
 
 
-def _to_format(b: Builder, bits: str, kind: _Format) -> str:
+def _to_format(bits: SsaValue, kind: _Format) -> SsaValue:
     """An f32, by its bits, rounded to nearest even; not for NaN."""
-    magnitude = b.binary("and", bits, 0x7FFFFFFF)
+    magnitude = bits & 0x7FFFFFFF
     cut = 23 - kind.digits
-    rounded = b.binary("lshr", _round_off(b, magnitude, cut), cut)
-    normal = b.binary("sub", rounded, (127 - kind.bias) << kind.digits)
+    normal = (_round_off(magnitude, cut) >> cut) - ((127 - kind.bias) << kind.digits)
     # Adding a power of two leaves a subnormal result's digits, rounded, in the sum's last bits.
-    magic = b.const((150 - (kind.bias - 1 + kind.digits)) << 23, 32)
-    aligned = b.binary(
-        "fadd",
-        b.cast("bitcast", magnitude, "i32", "f32"),
-        b.cast("bitcast", magic, "i32", "f32"),
-        "f32",
-    )
-    subnormal = b.binary("sub", b.cast("bitcast", aligned, "f32", "i32"), magic)
-    is_small = b.icmp("ult", magnitude, (128 - kind.bias) << 23)
-    value = b.select(is_small, subnormal, normal)
-    value = b.select(b.icmp("sgt", value, kind.most), kind.most, value)
-    sign = b.binary("and", b.binary("lshr", bits, 32 - kind.bits), 1 << (kind.bits - 1))
-    return b.resize(b.binary("or", value, sign), 32, kind.bits)
+    magic = bits.b.const((150 - (kind.bias - 1 + kind.digits)) << 23, 32)
+    aligned = magnitude.as_float() + magic.as_float()
+    subnormal = aligned.as_bits() - magic
+    is_small = magnitude.cmp("ult", (128 - kind.bias) << 23)
+    value = is_small.select(subnormal, normal)
+    value = value.cmp("sgt", kind.most).select(kind.most, value)
+    sign = (bits >> (32 - kind.bits)) & (1 << (kind.bits - 1))
+    return (value | sign).resize(kind.bits)
 
 
-def round_odd(b: Builder, value: str) -> str:
+def round_odd(value: SsaValue) -> SsaValue:
     """An f64 as an f32 whose last bit is one when digits were lost.
 
     Rounding such a number once more, to at most 22 digits, gives what one rounding would.
     """
-    near = b.cast("fptrunc", value, "f64", "f32")
-    back = b.cast("fpext", near, "f32", "f64")
-    left, right = (b.call_intrinsic("llvm.fabs", [number], "f64") for number in (back, value))
-    beyond = b.fcmp("ogt", left, right, "f64")
-    bits = b.cast("bitcast", near, "f32", "i32")
-    bits = b.binary("sub", bits, b.resize(beyond, 1, 32))
-    inexact = b.fcmp("one", back, value, "f64")
-    odd = b.binary("or", bits, b.resize(inexact, 1, 32))
-    return b.cast("bitcast", odd, "i32", "f32")
+    near = value.cast("fptrunc", "f32")
+    back = near.cast("fpext", "f64")
+    left, right = back.call("fabs"), value.call("fabs")
+    beyond = left.cmp("ogt", right)
+    bits = near.as_bits() - beyond.resize(32)
+    inexact = back.cmp("one", value)
+    return (bits | inexact.resize(32)).as_float()
 
 
-def relu(b: Builder, value: str) -> str:
+def relu(value: SsaValue) -> SsaValue:
     """An f32 with its negative values made zero; NaN stays NaN."""
-    return b.select(b.fcmp("ole", value, 0, "f32"), 0, value, "f32")
+    return value.cmp("ole", 0).select(0, value)
 
 
-def to_integral(b: Builder, value: str, how: str, type_name: str) -> str:
+def to_integral(value: SsaValue, how: str) -> SsaValue:
     """Round to an integral value of the same type, in plain arithmetic.
 
     LLVM would call `roundeven`, `ceil` and so on where the CPU has no instruction, and IREE links
@@ -204,39 +179,30 @@ def to_integral(b: Builder, value: str, how: str, type_name: str) -> str:
         An f32 or f64.
     how
         ``"rni"`` (nearest even), ``"rzi"`` (towards zero), ``"rmi"`` (down) or ``"rpi"`` (up).
-    type_name
-        ``"f32"`` or ``"f64"``.
     """
-    magnitude = b.call_intrinsic("llvm.fabs", [value], type_name)
+    magnitude = value.call("fabs")
     # From here on upwards every number is integral; adding it rounds the digits behind the point.
-    limit = b.float_const(2.0**23 if type_name == "f32" else 2.0**52, type_name)
-    near = b.binary("fadd", magnitude, limit, type_name)
-    near = b.binary("fsub", near, limit, type_name)
+    limit = value.b.float_const(2.0**23 if value.type == "f32" else 2.0**52, value.type)
+    near = magnitude + limit - limit
     if how == "rzi":
-        beyond = b.fcmp("ogt", near, magnitude, type_name)
-        near = b.select(beyond, b.binary("fsub", near, 1, type_name), near, type_name)
-    near = b.call_intrinsic("llvm.copysign", [near, value], type_name)
+        near = near.cmp("ogt", magnitude).select(near - 1, near)
+    near = near.call("copysign", value)
     if how in ("rmi", "rpi"):
-        wrong = b.fcmp("ogt" if how == "rmi" else "olt", near, value, type_name)
-        step = b.binary("fsub" if how == "rmi" else "fadd", near, 1, type_name)
-        near = b.select(wrong, step, near, type_name)
-        near = b.call_intrinsic("llvm.copysign", [near, value], type_name)
-    small = b.fcmp("olt", magnitude, limit, type_name)
-    return b.select(small, near, value, type_name)
+        wrong = near.cmp("ogt" if how == "rmi" else "olt", value)
+        near = wrong.select(near - 1 if how == "rmi" else near + 1, near)
+        near = near.call("copysign", value)
+    return magnitude.cmp("olt", limit).select(near, value)
 
 
-def two_sum(b: Builder, x: str, y: str) -> tuple[str, str]:
+def two_sum(x: SsaValue, y: SsaValue) -> tuple[SsaValue, SsaValue]:
     """The sum of two f64, rounded, and exactly what the rounding lost (Knuth's two-sum)."""
-    total = b.binary("fadd", x, y, "f64")
-    virtual = b.binary("fsub", total, x, "f64")
-    rest = b.binary("fsub", total, virtual, "f64")
-    error = b.binary(
-        "fadd", b.binary("fsub", x, rest, "f64"), b.binary("fsub", y, virtual, "f64"), "f64"
-    )
-    return total, error
+    total = x + y
+    virtual = total - x
+    rest = total - virtual
+    return total, (x - rest) + (y - virtual)
 
 
-def round_directed(b: Builder, total: str, error: str, rounding: str) -> str:
+def round_directed(total: SsaValue, error: SsaValue, rounding: str) -> SsaValue:
     """The exact sum of two f64, as `two_sum` gives it, rounded to f32.
 
     Parameters
@@ -246,24 +212,17 @@ def round_directed(b: Builder, total: str, error: str, rounding: str) -> str:
     rounding
         ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
     """
-    near = b.cast("fptrunc", total, "f64", "f32")
-    back = b.cast("fpext", near, "f32", "f64")
-    same = b.fcmp("oeq", back, total, "f64")
-    above = _either(b, b.fcmp("ogt", back, total, "f64"), same, b.fcmp("olt", error, 0, "f64"))
-    below = _either(b, b.fcmp("olt", back, total, "f64"), same, b.fcmp("ogt", error, 0, "f64"))
-    negative = b.fcmp("olt", total, 0, "f64")
-    bits = b.cast("bitcast", near, "f32", "i32")
-    bits = _step(b, bits, 32, (above, below), negative, rounding)
-    return b.cast("bitcast", bits, "i32", "f32")
+    near = total.cast("fptrunc", "f32")
+    back = near.cast("fpext", "f64")
+    same = back.cmp("oeq", total)
+    above = back.cmp("ogt", total) | same & error.cmp("olt", 0)
+    below = back.cmp("olt", total) | same & error.cmp("ogt", 0)
+    negative = total.cmp("olt", 0)
+    return _step(near.as_bits(), (above, below), negative, rounding).as_float()
 
 
-def step_f64(b: Builder, total: str, error: str, rounding: str) -> str:
+def step_f64(total: SsaValue, error: SsaValue, rounding: str) -> SsaValue:
     """As `round_directed`, to f64, of numbers far from zero and from the largest."""
-    beyond = b.fcmp("olt", error, 0, "f64"), b.fcmp("ogt", error, 0, "f64")
-    negative = b.fcmp("olt", total, 0, "f64")
-    bits = b.cast("bitcast", total, "f64", "i64")
-    return b.cast("bitcast", _step(b, bits, 64, beyond, negative, rounding), "i64", "f64")
-
-
-def _either(b: Builder, certain: str, same: str, hidden: str) -> str:
-    return b.binary("or", certain, b.binary("and", same, hidden, "i1"), "i1")
+    beyond = error.cmp("olt", 0), error.cmp("ogt", 0)
+    negative = total.cmp("olt", 0)
+    return _step(total.as_bits(), beyond, negative, rounding).as_float()

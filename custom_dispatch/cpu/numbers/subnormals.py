@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from custom_dispatch.cpu.text.builder import POINTER, Builder, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import Entry, Instruction
 
 _FLOATS: Final = ("f32", "f64", "bf16", "bf16x2", "tf32")
@@ -56,7 +57,7 @@ def keep_subnormals(b: Builder, architecture: str) -> Callable[[], None]:
     bits = 32 if architecture == "x86_64" else 64
     integer = int_type(bits)
     if architecture == "x86_64":
-        place = b.value(f"llvm.alloca {b.const(1, 32)} x i32 : (i32) -> {POINTER}")
+        (place,) = b.alloca("i32")
         b.line(f'llvm.call_intrinsic "llvm.x86.sse.stmxcsr"({place}) : ({POINTER}) -> ()')
         before = b.load(place, integer, 4)
     else:
@@ -69,22 +70,18 @@ def keep_subnormals(b: Builder, architecture: str) -> Callable[[], None]:
         else:
             b.line(f'llvm.call_intrinsic "llvm.aarch64.set.fpcr"({value}) : ({integer}) -> ()')
 
-    put(b.binary("and", before, ~_FLUSHING[architecture], integer))
+    put(before & ~_FLUSHING[architecture])
     return lambda: put(before)
 
 
-def flushed(b: Builder, value: str, type_name: str) -> str:
+def flushed(value: SsaValue) -> SsaValue:
     """An f32 or f64 with subnormal numbers made zero of the same sign."""
-    bits, fraction = (32, 23) if type_name == "f32" else (64, 52)
-    number = b.cast("bitcast", value, type_name, int_type(bits))
-    return b.cast("bitcast", flushed_bits(b, number, bits, fraction), int_type(bits), type_name)
+    return flushed_bits(value.as_bits(), 23 if value.type == "f32" else 52).as_float()
 
 
-def flushed_bits(b: Builder, number: str, bits: int, fraction: int) -> str:
+def flushed_bits(number: SsaValue, fraction: int) -> SsaValue:
     """The same of a number's bits, so many of which are its fraction."""
-    integer = int_type(bits)
-    sign = b.binary("and", number, 1 << (bits - 1), integer)
-    exponent = b.const(((1 << (bits - 1)) - 1) >> fraction << fraction, bits)
-    exponent = b.binary("and", number, exponent, integer)
-    is_small = b.icmp("eq", exponent, 0, integer)
-    return b.select(is_small, sign, number, integer)
+    end = 1 << (number.bits - 1)
+    sign = number & end
+    exponent = number & ((end - 1) >> fraction << fraction)
+    return exponent.cmp("eq", 0).select(sign, number)

@@ -2,7 +2,8 @@
 
 Values are SSA names (``%7``) and types are their spelling (``i32``, ``f32``, ``!llvm.ptr``). A
 Python number in a value's place is a constant. No name a user gives ever passes through here:
-symbols are checked before.
+symbols are checked before. A builder that spells operations in another way has its own methods for
+those with an underscore.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from custom_dispatch.cpu.cpu_kernel import UNKNOWN
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 POINTER = "!llvm.ptr"
 FAILURE = "%failure"
 """The function argument that points to the i32 a workgroup returns: 0, or a `Failure`."""
 
 
-LongFunction = Callable[["Builder", list[str]], str]
-"""Writes operations on values; returns the last one's name."""
+LongFunction = Callable[[list[SsaValue]], SsaValue]
+"""Writes operations on values; returns the last one's result."""
 
 Given = str | float
 """A value, or a number that becomes a constant."""
@@ -93,12 +95,22 @@ class Builder:
         """Go to one of two blocks."""
         self.line(f"llvm.cond_br {condition}, ^{yes}, ^{no}")
 
-    def const(self, value: int, bits: int) -> str:
+    def named(self, name: str, type_name: str) -> SsaValue:
+        """A value of this builder, by its name."""
+        return SsaValue(name, type_name, self)
+
+    def const(self, value: int, bits: int) -> SsaValue:
         """An integer constant, taken modulo two to the power of its width."""
+        return SsaValue(self._const(value, bits), f"i{bits}", self)
+
+    def _const(self, value: int, bits: int) -> str:
         return self.value(constant_text(value, bits))
 
-    def float_const(self, value: float, type_name: str) -> str:
+    def float_const(self, value: float, type_name: str) -> SsaValue:
         """A floating-point constant that is finite."""
+        return SsaValue(self._float_const(value, type_name), type_name, self)
+
+    def _float_const(self, value: float, type_name: str) -> str:
         return self.value(float_text(value, type_name))
 
     def typed(self, operand: Given, type_name: str) -> str:
@@ -106,45 +118,69 @@ class Builder:
         if isinstance(operand, str):
             return operand
         if type_name[0] == "i":
-            return self.const(int(operand), int(type_name[1:]))
-        return self.float_const(operand, type_name)
+            return self._const(int(operand), int(type_name[1:]))
+        return self._float_const(operand, type_name)
 
-    def binary(self, operation: str, a: Given, b: Given, type_name: str = "i32") -> str:
+    def binary(self, operation: str, a: Given, b: Given, type_name: str = "i32") -> SsaValue:
         """An operation on two values of one type, such as ``add`` or ``fmul``."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
+        return SsaValue(self._binary(operation, a, b, type_name), type_name, self)
+
+    def _binary(self, operation: str, a: str, b: str, type_name: str) -> str:
         return self.value(f"llvm.{operation} {a}, {b} : {type_name}")
 
-    def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
+    def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> SsaValue:
         """Compare integers."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
-        return self.value(f'llvm.icmp "{condition}" {a}, {b} : {type_name}')
+        return SsaValue(self._icmp(condition, a, b, type_name), "i1", self)
 
-    def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> str:
+    def _icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+        return self._compare("icmp", condition, a, b, type_name)
+
+    def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> SsaValue:
         """Compare floating-point numbers."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
-        return self.value(f'llvm.fcmp "{condition}" {a}, {b} : {type_name}')
+        return SsaValue(self._compare("fcmp", condition, a, b, type_name), "i1", self)
 
-    def unary(self, operation: str, a: str, type_name: str) -> str:
+    def _compare(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
+        return self.value(f'llvm.{operation} "{condition}" {a}, {b} : {type_name}')
+
+    def unary(self, operation: str, a: str, type_name: str) -> SsaValue:
         """An operation on one value, such as ``fneg``."""
+        return SsaValue(self._unary(operation, a, type_name), type_name, self)
+
+    def _unary(self, operation: str, a: str, type_name: str) -> str:
         return self.value(f"llvm.{operation} {a} : {type_name}")
 
-    def select(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        """One of two values."""
+    def select(self, condition: str, a: Given, b: Given, type_name: str = "") -> SsaValue:
+        """One of two values: an i32, if neither says otherwise."""
+        if not type_name:
+            known = next((v for v in (a, b) if isinstance(v, SsaValue)), None)
+            type_name = "i32" if known is None else known.type
         a, b = self.typed(a, type_name), self.typed(b, type_name)
+        return SsaValue(self._select(condition, a, b, type_name), type_name, self)
+
+    def _select(self, condition: str, a: str, b: str, type_name: str) -> str:
         return self.value(f"llvm.select {condition}, {a}, {b} : i1, {type_name}")
 
-    def cast(self, operation: str, a: str, source: str, target: str) -> str:
+    def cast(self, operation: str, a: str, source: str, target: str) -> SsaValue:
         """Convert; nothing is written when the types are the same."""
-        return a if source == target else self.value(f"llvm.{operation} {a} : {source} to {target}")
+        name = a if source == target else self._cast(operation, a, source, target)
+        return SsaValue(name, target, self)
 
-    def resize(self, a: str, source_bits: int, target_bits: int, *, signed: bool = False) -> str:
+    def _cast(self, operation: str, a: str, source: str, target: str) -> str:
+        return self.value(f"llvm.{operation} {a} : {source} to {target}")
+
+    def resize(
+        self, a: str, source_bits: int, target_bits: int, *, signed: bool = False
+    ) -> SsaValue:
         """Truncate or extend an integer to a width."""
         operation = "trunc" if target_bits < source_bits else "sext" if signed else "zext"
         return self.cast(operation, a, int_type(source_bits), int_type(target_bits))
 
     def call_intrinsic(
         self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
-    ) -> str:
+    ) -> SsaValue:
         """Call an LLVM intrinsic by its name without the overload suffix, ``"llvm.fma"``.
 
         Parameters
@@ -153,12 +189,18 @@ class Builder:
             The arguments' types, where they differ from the result's.
         """
         types = types or [result] * len(arguments)
-        names = map(self.typed, arguments, types)
+        names = list(map(self.typed, arguments, types))
+        return SsaValue(self._call_intrinsic(name, names, result, types), result, self)
+
+    def _call_intrinsic(
+        self, name: str, arguments: Sequence[str], result: str, types: Sequence[str]
+    ) -> str:
+        listed = ", ".join(arguments)
         return self.value(
-            f'llvm.call_intrinsic "{name}"({", ".join(names)}) : ({", ".join(types)}) -> {result}'
+            f'llvm.call_intrinsic "{name}"({listed}) : ({", ".join(types)}) -> {result}'
         )
 
-    def call(self, symbol: str, arguments: Arguments, result: str = "", kind: str = "") -> str:
+    def call(self, symbol: str, arguments: Arguments, result: str = "", kind: str = "") -> SsaValue:
         """Call a function; returns its result, or an empty text where it has none.
 
         Parameters
@@ -172,43 +214,48 @@ class Builder:
         types = ", ".join(type_name for _, type_name in arguments)
         text = f"llvm.call @{symbol}({names}){kind} : ({types}) -> {result or '()'}"
         if result:
-            return self.value(text)
+            return SsaValue(self.value(text), result, self)
         self.line(text)
-        return ""
+        return SsaValue("", "", self)
 
-    def address_of(self, symbol: str) -> str:
+    def null(self) -> SsaValue:
+        """The null pointer."""
+        return SsaValue(self.value(f"llvm.mlir.zero : {POINTER}"), POINTER, self)
+
+    def address_of(self, symbol: str) -> SsaValue:
         """A pointer to a global."""
-        return self.value(f"llvm.mlir.addressof @{symbol} : {POINTER}")
+        return SsaValue(self.value(f"llvm.mlir.addressof @{symbol} : {POINTER}"), POINTER, self)
 
-    def alloca(self, type_name: str) -> str:
-        """Memory on the stack for one value: a pointer to it."""
-        return self.value(f"llvm.alloca {self.const(1, 32)} x {type_name} : (i32) -> {POINTER}")
+    def alloca(self, *types: str) -> list[SsaValue]:
+        """Memory on the stack for a value of each type: pointers to them."""
+        count = self.const(1, 32)
+        texts = (f"llvm.alloca {count} x {type_name} : (i32) -> {POINTER}" for type_name in types)
+        return [SsaValue(self.value(text), POINTER, self) for text in texts]
 
-    def long_function(
-        self, what: str, arguments: list[str], type_name: str, write: LongFunction
-    ) -> str:
-        """A function of some values of one type that takes many operations.
+    def long_function(self, what: str, arguments: list[SsaValue], write: LongFunction) -> SsaValue:
+        """A function of some values of one type, its result's too, that takes many operations.
 
         Parameters
         ----------
         what
             Its name; the same name is the same function.
         write
-            Writes it with the builder given, for the values given; returns the result.
+            Writes it for the values given; returns the result.
         """
-        del what, type_name
-        return write(self, arguments)
+        del what
+        return write(arguments)
 
-    def offset(self, pointer: str, offset: int | str) -> str:
+    def offset(self, pointer: str, offset: int | str) -> SsaValue:
         """A pointer moved by bytes: a constant, or an i64 value."""
-        if offset == 0:
-            return pointer
+        return SsaValue(self._offset(pointer, offset) if offset != 0 else pointer, POINTER, self)
+
+    def _offset(self, pointer: str, offset: int | str) -> str:
         index = "" if isinstance(offset, int) else ", i64"
         return self.value(
             f"llvm.getelementptr {pointer}[{offset}] : ({POINTER}{index}) -> {POINTER}, i8"
         )
 
-    def element(self, array: str, index: str, size: int, start: int = 0) -> str:
+    def element(self, array: str, index: str, size: int, start: int = 0) -> SsaValue:
         """A pointer to an element, by an i32 and its bytes, of an array that begins somewhere."""
         wide = self.resize(index, 32, 64)
         if size != 1:
@@ -220,8 +267,11 @@ class Builder:
         self.store(failure, FAILURE)
         self.branch("exit")
 
-    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
+    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> SsaValue:
         """Load; `how` is ``volatile`` or an atomic ordering, `align` by default the type's size."""
+        return SsaValue(self._load(pointer, type_name, align, how), type_name, self)
+
+    def _load(self, pointer: str, type_name: str, align: int, how: str) -> str:
         volatile, atomic = _ordered(how)
         return self.value(
             f"llvm.load {volatile}{pointer}{atomic} <alignment = {align or bytes_of(type_name)}> : "
@@ -279,30 +329,22 @@ class FunctionBuilder(Builder):
         self.entry_lines.append(f"    llvm.store {value}, {place} : {type_name}, {POINTER}")
         return place
 
-    def const(self, value: int, bits: int) -> str:
-        """An integer constant."""
+    def _const(self, value: int, bits: int) -> str:
         return self.shared(constant_text(value, bits))
 
-    def float_const(self, value: float, type_name: str) -> str:
-        """A floating-point constant that is finite."""
+    def _float_const(self, value: float, type_name: str) -> str:
         return self.shared(float_text(value, type_name))
 
-    def long_function(
-        self,
-        what: str,
-        arguments: list[str],
-        type_name: str,
-        write: Callable[[FunctionBuilder, list[str]], str],
-    ) -> str:
+    def long_function(self, what: str, arguments: list[SsaValue], write: LongFunction) -> SsaValue:
         """The same, written once and called."""
         if not self.symbol:
-            return write(self, arguments)
-        name = f"{self.symbol}.{what}"
+            return write(arguments)
+        name, type_name = f"{self.symbol}.{what}", arguments[0].type
         if name not in self.functions:
             body = FunctionBuilder()
             body.processor = self.processor
-            given = [f"%a{index}" for index in range(len(arguments))]
-            result = write(body, given)
+            given = [body.named(f"%a{index}", type_name) for index in range(len(arguments))]
+            result = write(given)
             self.functions[name] = function_text(
                 name,
                 [(value, type_name) for value in given],
@@ -312,15 +354,14 @@ class FunctionBuilder(Builder):
             )
         return self.call(name, [(value, type_name) for value in arguments], type_name)
 
-    def cast(self, operation: str, a: str, source: str, target: str) -> str:
+    def _cast(self, operation: str, a: str, source: str, target: str) -> str:
         """Convert; nothing is written to come back to what a value was before a bitcast."""
-        if operation != "bitcast" or source == target:
-            return super().cast(operation, a, source, target)
+        if operation != "bitcast":
+            return super()._cast(operation, a, source, target)
         before = self.cast_from.get((a, target))
         if before is None:
-            made = super().cast(operation, a, source, target)
-            self.cast_from[(made, source)] = a
-            return made
+            before = super()._cast(operation, a, source, target)
+            self.cast_from[(before, source)] = a
         return before
 
 

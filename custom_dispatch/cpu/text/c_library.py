@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], str, bool]]] = {
     "calloc": (("i64", "i64"), POINTER, False),
@@ -36,7 +37,7 @@ def declarations() -> list[str]:
     return found
 
 
-def call_c(b: Builder, name: str, arguments: Arguments) -> str:
+def call_c(b: Builder, name: str, arguments: Arguments) -> SsaValue:
     """Call one of them; returns its result, or an empty text where it has none."""
     parameters, result, variadic = _FUNCTIONS[name]
     kind = ""

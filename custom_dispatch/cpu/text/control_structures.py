@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 
 @contextmanager
-def loop(b: Builder, count: Given, step: int = 1) -> Iterator[str]:
+def loop(b: Builder, count: Given, step: int = 1) -> Iterator[SsaValue]:
     """Run the body with an i32 counting from zero, while it is below `count`."""
     head, body, after = (b.fresh_label(name) for name in ("head", "body", "after"))
-    index, count = b.fresh(), b.typed(count, "i32")
+    index, count = b.named(b.fresh(), "i32"), b.typed(count, "i32")
     b.branch(head, (0, "i32"))
     b.block(head, (index, "i32"))
-    b.cond_branch(b.icmp("ult", index, count), body, after)
+    b.cond_branch(index.cmp("ult", count), body, after)
     b.block(body)
     yield index
-    b.branch(head, (b.binary("add", index, step), "i32"))
+    b.branch(head, (index + step, "i32"))
     b.block(after)
 
 
@@ -33,9 +34,10 @@ def when(b: Builder, condition: str) -> Iterator[None]:
     b.block(after)
 
 
-def fold(
-    b: Builder, count: Given, initial: Arguments, body: Callable[[str, list[str]], list[str]]
-) -> list[str]:
+Turn = Callable[[SsaValue, list[SsaValue]], list[SsaValue]]
+
+
+def fold(b: Builder, count: Given, initial: Arguments, body: Turn) -> list[SsaValue]:
     """A loop that carries values.
 
     Parameters
@@ -55,14 +57,13 @@ def fold(
     head, inside, after = (b.fresh_label(name) for name in ("head", "body", "after"))
     types = [type_name for _, type_name in initial]
     count = b.typed(count, "i32")
-    index, carried = b.fresh(), [b.fresh() for _ in initial]
+    index, carried = b.named(b.fresh(), "i32"), [b.named(b.fresh(), kind) for kind in types]
     b.branch(head, (0, "i32"), *initial)
     b.block(head, (index, "i32"), *zip(carried, types, strict=True))
-    b.cond_branch(b.icmp("ult", index, count), inside, after)
+    b.cond_branch(index.cmp("ult", count), inside, after)
     b.block(inside)
     following = body(index, carried)
-    next_index = b.binary("add", index, 1)
-    b.branch(head, (next_index, "i32"), *zip(following, types, strict=True))
+    b.branch(head, (index + 1, "i32"), *zip(following, types, strict=True))
     b.block(after)
     return carried
 
@@ -73,12 +74,13 @@ class Cell:
     def __init__(self, b: Builder, value: int, bits: int = 32) -> None:
         self._b = b
         self._type = f"i{bits}"
-        self._place = b.alloca(self._type)
+        (self._place,) = b.alloca(self._type)
         self.set(value)
 
-    def get(self) -> str:
+    def get(self) -> SsaValue:
         """Its value."""
-        return self._b.value(f"llvm.load {self._place} : {POINTER} -> {self._type}")
+        text = f"llvm.load {self._place} : {POINTER} -> {self._type}"
+        return self._b.named(self._b.value(text), self._type)
 
     def set(self, value: Given) -> None:
         """Write it."""

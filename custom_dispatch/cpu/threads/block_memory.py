@@ -24,6 +24,7 @@ from typing import Final
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.control_structures import fold, loop, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Variable
 
@@ -221,21 +222,19 @@ LAST_COUNT: Final = 5
 def clear_barriers(b: Builder, memory: BlockMemory) -> None:
     """Make all barriers new."""
     with loop(b, BARRIERS * BARRIER_BYTES // 4) as index:
-        number = b.binary("lshr", index, 3)
-        within = b.binary("and", index, 7)
+        number, within = index >> 3, index & 7
         place = memory.barrier(b, number, 0)
-        offset = b.resize(b.binary("shl", within, 2), 32, 64)
-        b.store(0, b.offset(place, offset))
+        b.store(0, b.offset(place, (within << 2).resize(64)))
 
 
-def _read(b: Builder, memory: BlockMemory, number: str, field: int) -> str:
+def _read(b: Builder, memory: BlockMemory, number: str, field: int) -> SsaValue:
     return b.load(memory.barrier(b, number, field))
 
 
 def count_up(b: Builder, memory: BlockMemory, number: str, field: int, amount: str) -> None:
     """Add to a field."""
     place = memory.barrier(b, number, field)
-    b.store(b.binary("add", b.load(place), amount), place)
+    b.store(b.load(place) + amount, place)
 
 
 def turn_over(b: Builder, memory: BlockMemory, waiting: str) -> None:
@@ -247,17 +246,16 @@ def turn_over(b: Builder, memory: BlockMemory, waiting: str) -> None:
     b.store(zero, memory.barrier(b, zero, SUM))
 
 
-def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
+def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> SsaValue:
     """Complete the barriers that can be; returns which, as bits of an i32."""
     zero = b.const(0, 32)
 
-    def check(number: str, carried: list[str]) -> list[str]:
+    def check(number: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
         waiting = _read(b, memory, number, WAITING)
-        come = b.binary("add", waiting, _read(b, memory, number, ARRIVED))
+        come = waiting + _read(b, memory, number, ARRIVED)
         needed = _read(b, memory, number, NEEDED)
-        needed = b.select(b.icmp("eq", needed, zero), alive, needed)
-        full = b.icmp("uge", come, needed)
-        full = b.binary("and", full, b.icmp("ne", waiting, zero), "i1")
+        needed = needed.cmp("eq", zero).select(alive, needed)
+        full = come.cmp("uge", needed) & waiting.cmp("ne", zero)
         for field, value in (
             (LAST_SUM, _read(b, memory, number, SUM)),
             (LAST_COUNT, waiting),
@@ -265,25 +263,24 @@ def release_barriers(b: Builder, memory: BlockMemory, alive: str) -> str:
             (ARRIVED, zero),
             (SUM, zero),
         ):
-            kept = b.select(full, value, _read(b, memory, number, field))
+            kept = full.select(value, _read(b, memory, number, field))
             b.store(kept, memory.barrier(b, number, field))
-        bit = b.binary("shl", b.resize(full, 1, 32), number)
-        return [b.binary("or", carried[0], bit)]
+        return [carried[0] | full.resize(32) << number]
 
     return fold(b, BARRIERS, [(zero, "i32")], check)[0]
 
 
 @contextmanager
-def each_released(b: Builder, memory: BlockMemory, free: str) -> Iterator[tuple[str, str]]:
+def each_released(
+    b: Builder, memory: BlockMemory, free: SsaValue
+) -> Iterator[tuple[SsaValue, SsaValue]]:
     """Let those go on that wait at barriers whose bits are set, and write code for each: for its
     number, and that of the barrier.
     """
     with loop(b, memory.units) as number:
         status = b.load(memory.status(b, number))
         subject = b.load(memory.subject(b, number))
-        shift = b.binary("and", subject, 31)
-        open_ = b.resize(b.binary("lshr", free, shift), 32, 1)
-        at = b.icmp("eq", status, AT_BARRIER)
-        with when(b, b.binary("and", at, open_, "i1")):
+        open_ = (free >> (subject & 31)).resize(1)
+        with when(b, status.cmp("eq", AT_BARRIER) & open_):
             b.store(RUNNING, memory.status(b, number))
             yield number, subject

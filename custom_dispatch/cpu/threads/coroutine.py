@@ -20,6 +20,7 @@ from custom_dispatch.cpu.analysis.suspension import suspends
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED, IN_WARP
 from custom_dispatch.cpu.threads.thread_code import THREAD, ThreadCode
 from custom_dispatch.cpu.threads.thread_function import declare, inlined_function, lower_blocks
@@ -69,23 +70,20 @@ class Coroutine(Waits):
             b.store(word, self.memory.shown(b, THREAD_NUMBER, index))
         self._suspend(IN_WARP, keep)
 
-    def group(self) -> str:
+    def group(self) -> SsaValue:
         b = self.b
         return b.load(self.memory.group(b, THREAD_NUMBER))
 
-    def ballot(self) -> str:
+    def ballot(self) -> SsaValue:
         b = self.b
         return b.load(self.memory.ballot(b, THREAD_NUMBER))
 
-    def lane(self) -> str:
-        b = self.b
-        return b.binary("and", THREAD_NUMBER, 31)
+    def lane(self) -> SsaValue:
+        return self.b.named(THREAD_NUMBER, "i32") & 31
 
-    def seen(self, lane: str, word: int) -> str:
-        b = self.b
-        first = b.binary("and", THREAD_NUMBER, -32)
-        thread = b.binary("or", first, lane)
-        return b.load(self.memory.seen(b, thread, word))
+    def seen(self, lane: str, word: int) -> SsaValue:
+        first = self.b.named(THREAD_NUMBER, "i32") & -32
+        return self.b.load(self.memory.seen(self.b, first | lane, word))
 
     def finish(self) -> None:
         """Note that the thread has ended."""

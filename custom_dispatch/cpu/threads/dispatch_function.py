@@ -11,6 +11,7 @@ from __future__ import annotations
 from custom_dispatch.cpu.numbers.subnormals import keep_subnormals
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.control_structures import loop
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 
 _ARGUMENTS = ("%environment", "%dispatch", "%workgroup")
@@ -32,9 +33,9 @@ def entry_function(thread: ThreadCode) -> list[str]:
     """
     kernel = thread.kernel
     b = Builder()
-    failure = ""
+    failure: SsaValue | None = None
     if thread.may_fail or thread.checks is not None:
-        failure = b.alloca("i32")
+        (failure,) = b.alloca("i32")
         b.store(0, failure)
     arguments = _fetch_parameters(b, thread)
     place = [_field(b, "%workgroup", offset, bits) for offset, bits in _IDS]
@@ -44,7 +45,7 @@ def entry_function(thread: ThreadCode) -> list[str]:
         last.append(_pointer(b, "%dispatch", _BINDING_LENGTHS))
     elif thread.memory.needed:
         last.append(_pointer(b, "%workgroup", _LOCAL_MEMORY))
-    last += [failure] if failure else []
+    last += [failure] if failure is not None else []
     keeps = thread.keeps_subnormals
     restore = keep_subnormals(b, kernel.processor.architecture if keeps else "")
     if kernel.grid_x_ordinal is None:
@@ -52,7 +53,7 @@ def entry_function(thread: ThreadCode) -> list[str]:
     else:
         _run_share(b, thread, arguments, place, last)
     restore()
-    b.return_(b.load(failure) if failure else 0, "i32")
+    b.return_(0 if failure is None else b.load(failure), "i32")
     return declare_entry(kernel.symbol, b)
 
 
@@ -62,7 +63,7 @@ def declare_entry(symbol: str, body: Builder) -> list[str]:
     return [f"  llvm.func @{symbol}({listed}) -> i32 {{", *body.lines, "  }"]
 
 
-def _call_block(b: Builder, thread: ThreadCode, arguments: list[str]) -> None:
+def _call_block(b: Builder, thread: ThreadCode, arguments: list[SsaValue]) -> None:
     """Run a block."""
     kind, signature = "block", thread.block_arguments
     if thread.checks is not None:
@@ -71,7 +72,7 @@ def _call_block(b: Builder, thread: ThreadCode, arguments: list[str]) -> None:
     b.call(f"{thread.kernel.symbol}.{kind}", list(zip(arguments, types, strict=True)))
 
 
-def _fetch_parameters(b: Builder, thread: ThreadCode) -> list[str]:
+def _fetch_parameters(b: Builder, thread: ThreadCode) -> list[SsaValue]:
     """The kernel's parameters: bindings, then constants."""
     pointers = _pointer(b, "%dispatch", BINDING_POINTERS) if thread.kernel.bindings else ""
     found = [_pointer(b, pointers, 8 * index) for index in range(thread.kernel.bindings)]
@@ -81,16 +82,20 @@ def _fetch_parameters(b: Builder, thread: ThreadCode) -> list[str]:
     return found
 
 
-def _pointer(b: Builder, base: str, offset: int) -> str:
+def _pointer(b: Builder, base: str, offset: int) -> SsaValue:
     return b.load(b.offset(base, offset), POINTER)
 
 
-def _field(b: Builder, base: str, offset: int, bits: int) -> str:
-    return b.resize(b.load(b.offset(base, offset), f"i{bits}"), bits, 32)
+def _field(b: Builder, base: str, offset: int, bits: int) -> SsaValue:
+    return b.load(b.offset(base, offset), f"i{bits}").resize(32)
 
 
 def _run_share(
-    b: Builder, thread: ThreadCode, arguments: list[str], place: list[str], last: list[str]
+    b: Builder,
+    thread: ThreadCode,
+    arguments: list[SsaValue],
+    place: list[SsaValue],
+    last: list[SsaValue],
 ) -> None:
     """Share a row of blocks out evenly among the workgroups that there are along x.
 
@@ -102,14 +107,10 @@ def _run_share(
     constants = _pointer(b, "%dispatch", _CONSTANTS)
     ordinal = thread.kernel.grid_x_ordinal or 0
     blocks = b.load(b.offset(constants, 4 * ordinal))
-    before = b.binary("udiv", b.binary("sub", blocks, 1), groups)
-    share = b.binary("add", before, 1)  # of at least one block, as there is a workgroup
-    first = b.binary("mul", group, share)
-    end = b.binary("add", first, share)
-    end = b.call_intrinsic("llvm.umin", [end, blocks])
-    some = b.icmp("ult", first, end)
-    number = b.select(some, b.binary("sub", end, first), 0)
-    with loop(b, number) as index:
-        block = b.binary("add", first, index)
-        here = [block, group_y, group_z, blocks, count_y, count_z]
+    share = (blocks - 1) // groups + 1  # of at least one block, as there is a workgroup
+    first = group * share
+    end = (first + share).call("umin", blocks)
+    some = first.cmp("ult", end)
+    with loop(b, some.select(end - first, 0)) as index:
+        here = [first + index, group_y, group_z, blocks, count_y, count_z]
         _call_block(b, thread, [*arguments, *here, *last])

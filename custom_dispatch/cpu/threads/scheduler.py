@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import (
     DONE,
     FINISHED,
@@ -70,21 +71,19 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
         if thread.checks is not None:
             thread.checks.waiting.converged(b)
             thread.checks.all_met(b)
-        b.cond_branch(b.icmp("ne", alive.get(), 0), "round", "ended")
+        b.cond_branch(alive.get().cmp("ne", 0), "round", "ended")
     else:
         _release_barriers(b, thread, alive)
     b.block("ended")
 
 
-def _step(b: Builder, thread: ThreadCode, number: str) -> None:
+def _step(b: Builder, thread: ThreadCode, number: SsaValue) -> None:
     """Run a thread until it waits or ends."""
     width, height, _ = thread.kernel.block
     x, y, z = number, b.const(0, 32), b.const(0, 32)
     if thread.memory.threads != width:
-        x = b.binary("urem", number, width)
-        row = b.binary("udiv", number, width)
-        y = b.binary("urem", row, height)
-        z = b.binary("udiv", row, height)
+        x, row = number % width, number // width
+        y, z = row % height, row // height
     state = thread.memory.state(b, number)
     if thread.checks is not None:
         thread.checks.begin_turn(b)
@@ -93,30 +92,29 @@ def _step(b: Builder, thread: ThreadCode, number: str) -> None:
         thread.checks.stop_block(b)
 
 
-def _run_thread(b: Builder, thread: ThreadCode, number: str, alive: Cell) -> None:
+def _run_thread(b: Builder, thread: ThreadCode, number: SsaValue, alive: Cell) -> None:
     """Run a thread in lockstep with others, if it has not ended; count it if it goes on."""
     memory = thread.memory
     place = b.load(memory.place(b, number))
-    with when(b, b.icmp("ne", place, FINISHED)):
+    with when(b, place.cmp("ne", FINISHED)):
         _step(b, thread, number)
-        place = b.load(memory.place(b, number))
-        goes_on = b.icmp("ne", place, FINISHED)
-        alive.set(b.binary("add", alive.get(), b.resize(goes_on, 1, 32)))
+        goes_on = b.load(memory.place(b, number)).cmp("ne", FINISHED)
+        alive.set(alive.get() + goes_on.resize(32))
 
 
-def _run_warp(b: Builder, thread: ThreadCode, number: str, alive: Cell) -> None:
+def _run_warp(b: Builder, thread: ThreadCode, number: SsaValue, alive: Cell) -> None:
     """Run a warp to its next barrier, if it can go on; count its threads that have not ended."""
     memory = thread.memory
     if memory.lockstep:
-        runs = b.icmp("ne", b.load(memory.place(b, number)), FINISHED)
+        runs = b.load(memory.place(b, number)).cmp("ne", FINISHED)
     else:
-        runs = b.icmp("eq", b.load(memory.status(b, number)), RUNNING)
+        runs = b.load(memory.status(b, number)).cmp("eq", RUNNING)
     with when(b, runs):
-        first = b.binary("shl", number, 5)
+        first = number << 5
         state = memory.state(b, number)
         thread.call(b, "warp", (first, "i32"), (number, "i32"), (state, POINTER))
     count = b.load(memory.alive(b, number))
-    alive.set(b.binary("add", alive.get(), count))
+    alive.set(alive.get() + count)
 
 
 def _run_lanes(b: Builder, thread: ThreadCode, cells: list[Cell], alive: Cell) -> None:
@@ -130,7 +128,7 @@ def _run_lanes(b: Builder, thread: ThreadCode, cells: list[Cell], alive: Cell) -
     threads = b.const(thread.memory.threads, 32)
     _, ended, released = cells
     with loop(b, threads, 32) as first:
-        lanes = b.call_intrinsic("llvm.umin", [b.binary("sub", threads, first), 32])
+        lanes = (threads - first).call("umin", 32)
         again, on = b.fresh_label("again"), b.fresh_label("on")
         b.branch(again)
         b.block(again)
@@ -138,34 +136,38 @@ def _run_lanes(b: Builder, thread: ThreadCode, cells: list[Cell], alive: Cell) -
             cell.set(0)
         _run_each(b, thread, (first, lanes), cells)
         _release_lanes(b, thread, (first, lanes), cells)
-        b.cond_branch(b.icmp("ne", released.get(), 0), again, on)
+        b.cond_branch(released.get().cmp("ne", 0), again, on)
         b.block(on)
-        left = b.binary("sub", lanes, b.call_intrinsic("llvm.ctpop", [ended.get()]))
-        alive.set(b.binary("add", alive.get(), left))
+        left = lanes - ended.get().call("ctpop")
+        alive.set(alive.get() + left)
 
 
-def _run_each(b: Builder, thread: ThreadCode, warp: tuple[str, str], cells: list[Cell]) -> None:
+_Warp = tuple[SsaValue, SsaValue]
+"""The number of its first thread, and how many lanes it has."""
+
+
+def _run_each(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell]) -> None:
     """Run each lane that can go on until it waits or ends."""
     first, lanes = warp
     waiting, ended, _ = cells
     memory = thread.memory
     with loop(b, lanes) as lane:
-        number = b.binary("add", first, lane)
-        with when(b, b.icmp("eq", b.load(memory.status(b, number)), RUNNING)):
+        number = first + lane
+        with when(b, b.load(memory.status(b, number)).cmp("eq", RUNNING)):
             _step(b, thread, number)
         status = b.load(memory.status(b, number))
         for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
-            bit = b.binary("shl", b.resize(b.icmp("eq", status, wanted), 1, 32), lane)
-            cell.set(b.binary("or", cell.get(), bit))
+            bit = status.cmp("eq", wanted).resize(32) << lane
+            cell.set(cell.get() | bit)
 
 
 def _release_barriers(b: Builder, thread: ThreadCode, alive: Cell) -> None:
     """Begin a new round with those whose barriers are complete; without any, fail."""
     memory, checks = thread.memory, thread.checks
-    b.cond_branch(b.icmp("eq", alive.get(), 0), "ended", "barriers")
+    b.cond_branch(alive.get().cmp("eq", 0), "ended", "barriers")
     b.block("barriers")
     free = release_barriers(b, memory, alive.get())
-    b.cond_branch(b.icmp("eq", free, 0), "deadlock", "release")
+    b.cond_branch(free.cmp("eq", 0), "deadlock", "release")
     b.block("release")
     if checks is not None:
         checks.waiting.converged(b, free)
@@ -184,67 +186,59 @@ def _release_barriers(b: Builder, thread: ThreadCode, alive: Cell) -> None:
     b.branch("ended")
 
 
-def _release_lanes(
-    b: Builder, thread: ThreadCode, warp: tuple[str, str], cells: list[Cell]
-) -> None:
+def _release_lanes(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell]) -> None:
     """Let lanes go on whose masks name only lanes that have come, or have ended.
 
     A mask of zero stands for the lanes at the same place (`activemask`).
 
     Parameters
     ----------
-    warp
-        The number of its first thread, and how many lanes it has.
     cells
         The lanes that wait, that have ended, and that are released, as bits.
     """
     memory, checks = thread.memory, thread.checks
     first, lanes = warp
     waiting, ended, released = cells
-    exist = b.binary("lshr", -1, b.binary("sub", 32, lanes))
+    exist = b.binary("lshr", -1, 32 - lanes)
     head, body, after = (b.fresh_label(name) for name in ("pending", "mask", "masks"))
     b.branch(head)
     b.block(head)
     pending = waiting.get()
-    b.cond_branch(b.icmp("ne", pending, 0), body, after)
+    b.cond_branch(pending.cmp("ne", 0), body, after)
     b.block(body)
     lowest = b.value(f'"llvm.intr.cttz"({pending}) <{{is_zero_poison = true}}> : (i32) -> i32')
-    leader = b.binary("add", first, lowest)
+    leader = first + lowest
     mask = b.load(memory.subject(b, leader))
     place = b.load(memory.place(b, leader))
-    masked = b.icmp("ne", mask, 0)
+    masked = mask.cmp("ne", 0)
 
-    def gather(lane: str, carried: list[str]) -> list[str]:
+    def gather(lane: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
         """The lanes that have come here, and the votes of these, as bits."""
-        number = b.binary("add", first, lane)
-        waits = b.resize(b.binary("lshr", pending, lane), 32, 1)
-        same_mask = b.icmp("eq", b.load(memory.subject(b, number)), mask)
-        there = b.icmp("eq", b.load(memory.place(b, number)), place)
-        meets = b.binary("and", same_mask, b.binary("or", masked, there, "i1"), "i1")
-        meets = b.binary("and", waits, meets, "i1")
-        found = [b.binary("shl", b.resize(meets, 1, 32), lane), b.const(0, 32)]
+        number = first + lane
+        waits = (pending >> lane).resize(1)
+        same_mask = b.load(memory.subject(b, number)).cmp("eq", mask)
+        there = b.load(memory.place(b, number)).cmp("eq", place)
+        meets = same_mask & (masked | there)
+        meets = waits & meets
+        found = [meets.resize(32) << lane, b.const(0, 32)]
         if memory.words:
-            vote = b.load(memory.shown(b, number, 0))
-            vote = b.binary("and", vote, b.resize(meets, 1, 32))
-            found[1] = b.binary("shl", vote, lane)
-        return [b.binary("or", *pair) for pair in zip(carried, found, strict=True)]
+            vote = b.load(memory.shown(b, number, 0)) & meets.resize(32)
+            found[1] = vote << lane
+        return [one | other for one, other in zip(carried, found, strict=True)]
 
     zero = b.const(0, 32)
     same, votes = fold(b, lanes, [(zero, "i32"), (zero, "i32")], gather)
-    come = b.binary("or", same, ended.get())
-    missing = b.binary("and", b.binary("and", mask, exist), b.binary("xor", come, -1))
-    waiting.set(b.binary("and", pending, b.binary("xor", same, -1)))
-    with when(b, b.icmp("eq", missing, 0)):
-        released.set(b.binary("or", released.get(), same))
+    come = same | ended.get()
+    missing = mask & exist & ~come
+    waiting.set(pending & ~same)
+    with when(b, missing.cmp("eq", 0)):
+        released.set(released.get() | same)
         if checks is not None:
             with when(b, masked):
                 checks.lanes_met(b, first, lanes, same)
-                absent = b.binary("and", mask, b.binary("xor", same, -1))
-                checks.waiting.absent(b, leader, place, absent)
-        with loop(b, lanes) as lane:
-            bit = b.binary("and", b.binary("lshr", same, lane), 1)
-            with when(b, b.icmp("ne", bit, 0)):
-                _release_lane(b, thread, b.binary("add", first, lane), same, votes)
+                checks.waiting.absent(b, leader, place, mask & ~same)
+        with loop(b, lanes) as lane, when(b, (same >> lane & 1).cmp("ne", 0)):
+            _release_lane(b, thread, first + lane, same, votes)
     b.branch(head)
     b.block(after)
 

@@ -123,7 +123,7 @@ def _lower(frame: Frame, instruction: Instruction) -> None:
         lower_instruction(frame)
         return
     b = frame.b
-    condition, _ = frame.read(predicate.name)
+    condition = frame.read(predicate.name)
     done, run = b.fresh_label("skip"), b.fresh_label("run")
     b.cond_branch(condition, *((done, run) if predicate.negated else (run, done)))
     b.block(run)

@@ -13,6 +13,7 @@ from typing import Final
 
 from custom_dispatch.cpu.analysis.bounds import compared
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, LongFunction
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
 from custom_dispatch.cpu.warps.lane_values import Value, compare, from_constants, resized, signed
@@ -34,14 +35,13 @@ _GREATER: Final = {
 class LaneBuilder(DistantBuilder):
     """Collects the lines of a function that runs a warp, but for loads and stores."""
 
-    def const(self, value: int, bits: int) -> str:
+    def _const(self, value: int, bits: int) -> str:
         return self.name(Value("", known=signed(value, bits)))
 
-    def float_const(self, value: float, type_name: str) -> str:
+    def _float_const(self, value: float, type_name: str) -> str:
         return self.one.float_const(value, type_name)
 
-    def binary(self, operation: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        a, b = self.typed(a, type_name), self.typed(b, type_name)
+    def _binary(self, operation: str, a: str, b: str, type_name: str) -> str:
         x, y = self.of(a), self.of(b)
         if operation in _NEUTRAL and y.is_uniform and y.known == _NEUTRAL[operation]:
             return a
@@ -57,14 +57,13 @@ class LaneBuilder(DistantBuilder):
         left, right = self.vector(a, type_name), self.vector(b, type_name)
         return self.varying(f"llvm.{operation} {left}, {right} : {vector_of(type_name)}")
 
-    def unary(self, operation: str, a: str, type_name: str) -> str:
+    def _unary(self, operation: str, a: str, type_name: str) -> str:
         if self.of(a).is_uniform:
             return self.emit(f"llvm.{operation} {self.scalar(a, type_name)} : {type_name}")
         vector = self.vector(a, type_name)
         return self.varying(f"llvm.{operation} {vector} : {vector_of(type_name)}")
 
-    def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        a, b = self.typed(a, type_name), self.typed(b, type_name)
+    def _icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
         x, y = self.of(a), self.of(b)
         if type_name not in ("i1", POINTER):
             bits = int(type_name[1:])
@@ -74,13 +73,9 @@ class LaneBuilder(DistantBuilder):
             holds = compared(condition, x.lane_bounds(bits), y.lane_bounds(bits))
             if holds is not None:
                 return self.const(holds, 1)
-        return self._compared("icmp", condition, a, b, type_name)
+        return self._compare("icmp", condition, a, b, type_name)
 
-    def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> str:
-        a, b = self.typed(a, type_name), self.typed(b, type_name)
-        return self._compared("fcmp", condition, a, b, type_name)
-
-    def _compared(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
+    def _compare(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
         x, y = self.of(a), self.of(b)
         if x.is_uniform and y.is_uniform:
             p, q = self.base(x, type_name), self.base(y, type_name)
@@ -88,8 +83,7 @@ class LaneBuilder(DistantBuilder):
         p, q = self.vector(a, type_name), self.vector(b, type_name)
         return self.varying(f'llvm.{operation} "{condition}" {p}, {q} : {vector_of(type_name)}')
 
-    def select(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> str:
-        a, b = self.typed(a, type_name), self.typed(b, type_name)
+    def _select(self, condition: str, a: str, b: str, type_name: str) -> str:
         c, x, y = self.of(condition), self.of(a), self.of(b)
         if c.is_uniform and c.known is not None:
             return a if c.known & 1 else b
@@ -108,9 +102,7 @@ class LaneBuilder(DistantBuilder):
             how, by = vector_of("i1"), self.vector(condition, "i1")
         return self.varying(f"llvm.select {by}, {p}, {q} : {how}, {vector_of(type_name)}")
 
-    def cast(self, operation: str, a: str, source: str, target: str) -> str:
-        if source == target:
-            return a
+    def _cast(self, operation: str, a: str, source: str, target: str) -> str:
         x = self.of(a)
         if operation == "bitcast":
             return self._bitcast(a, x, source, target)
@@ -143,22 +135,19 @@ class LaneBuilder(DistantBuilder):
             self.one.cast_from[(made, source)] = held
         return made if x.is_uniform else self.name(Value(made, varying=True))
 
-    def call_intrinsic(
-        self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
+    def _call_intrinsic(
+        self, name: str, arguments: Sequence[str], result: str, types: Sequence[str]
     ) -> str:
-        types = types or [result] * len(arguments)
-        given = list(map(self.typed, arguments, types))
+        values = [self.of(argument) for argument in arguments]
         if name in _GREATER:
-            bits = int(result[1:])
-            bounds = [self.of(argument).lane_bounds(bits) for argument in given]
+            bounds = [value.lane_bounds(int(result[1:])) for value in values]
             first = compared(_GREATER[name], bounds[0], bounds[1])
             if first is not None:
-                return given[0 if first else 1]
-        values = [self.of(argument) for argument in given]
-        fixed = len(given) - 1 if name in _IMMEDIATE else len(given)
+                return arguments[0 if first else 1]
+        fixed = len(values) - 1 if name in _IMMEDIATE else len(values)
         names, kinds = [], []
         is_uniform = all(value.is_uniform for value in values)
-        for index, (argument, type_name) in enumerate(zip(given, types, strict=True)):
+        for index, (argument, type_name) in enumerate(zip(arguments, types, strict=True)):
             if is_uniform or index >= fixed:
                 names.append(self.base(values[index], type_name))
                 kinds.append(type_name)
@@ -170,32 +159,33 @@ class LaneBuilder(DistantBuilder):
         made = self.one.call_intrinsic(name, names, vector_of(result), kinds)
         return self.name(Value(made, varying=True))
 
-    def long_function(
-        self, what: str, arguments: list[str], type_name: str, write: LongFunction
-    ) -> str:
+    def long_function(self, what: str, arguments: list[SsaValue], write: LongFunction) -> SsaValue:
         if not self.one.symbol:
-            return super().long_function(what, arguments, type_name, write)
+            return write(arguments)
+        one, type_name = self.one, arguments[0].type
         if all(self.of(argument).is_uniform for argument in arguments):
-            scalars = [self.scalar(argument, type_name) for argument in arguments]
-            return self.one.long_function(what, scalars, type_name, write)
-        vectors = [self.vector(argument, type_name) for argument in arguments]
+            scalars = [one.named(self.scalar(value, type_name), type_name) for value in arguments]
+            return self.named(one.long_function(what, scalars, write), type_name)
+        kind = vector_of(type_name)
+        vectors = [one.named(self.vector(value, type_name), kind) for value in arguments]
 
-        def lanes(one: FunctionBuilder, given: list[str]) -> str:
-            builder = LaneBuilder(one)
+        def lanes(given: list[SsaValue]) -> SsaValue:
+            body = given[0].b
+            assert isinstance(body, FunctionBuilder)  # noqa: S101 - which `one` makes
+            builder = LaneBuilder(body)
             names = [builder.name(Value(name, varying=True)) for name in given]
-            return builder.vector(write(builder, names), type_name)
+            result = write([builder.named(name, type_name) for name in names])
+            return body.named(builder.vector(result, type_name), kind)
 
-        made = self.one.long_function(f"{what}.lanes", vectors, vector_of(type_name), lanes)
-        return self.name(Value(made, varying=True))
+        made = one.long_function(f"{what}.lanes", vectors, lanes)
+        return self.named(self.name(Value(made, varying=True)), type_name)
 
-    def offset(self, pointer: str, offset: int | str) -> str:
-        if offset == 0:
-            return pointer
+    def _offset(self, pointer: str, offset: int | str) -> str:
         if isinstance(offset, int):
             offset = self.name(Value("", known=offset))
         return self.name(self.moved(pointer, offset))
 
-    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
+    def _load(self, pointer: str, type_name: str, align: int, how: str) -> str:
         del pointer, type_name, align, how
         raise NeedsLoopError
 

@@ -213,7 +213,7 @@ class DistantBuilder(LaneNames):
         """Whether two i1 hold, of which an empty one always does."""
         if not a or not b or a == b:
             return a or b
-        return self.once(("and " + a, b), f"llvm.and {a}, {b} : i1")
+        return self.once((f"and {a}", b), f"llvm.and {a}, {b} : i1")
 
     # ---- other types
 
@@ -354,7 +354,7 @@ class DistantBuilder(LaneNames):
 
     def _moved_by(self, pointer: str, step: str) -> str:
         text = f"llvm.getelementptr {pointer}[{step}] : ({POINTER}, i64) -> {POINTER}, i8"
-        return self.once(("moved by " + step, pointer), text)
+        return self.once((f"moved by {step}", pointer), text)
 
     def _moved_bytes(self, pointer: str, step: int) -> str:
         """A scalar pointer moved by a number; MLIR has those of 32 bits within the operation."""

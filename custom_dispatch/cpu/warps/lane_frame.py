@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, int_type
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory, either
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import (
@@ -149,8 +150,8 @@ class LaneFrame(Frame):
         """
         return self._places[name]
 
-    def read(self, name: str) -> tuple[str, int]:
-        return self._read(name), self._bits[name]
+    def read(self, name: str) -> SsaValue:
+        return self.lanes.named(self._read(name), self.type_of(name))
 
     def _read(self, name: str) -> str:
         b, form, scalar = self.lanes, self.form(name), self.type_of(name)
@@ -318,18 +319,17 @@ class LaneFrame(Frame):
         held = one.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
         return one.binary("and", mask, held)
 
-    def count(self, condition: str = "") -> str:
-        one = self.lanes.one
-        mask = self.bits(condition) if condition else self.lanes.mask
-        return one.call_intrinsic("llvm.ctpop", [mask])
+    def count(self, condition: SsaValue | None = None) -> SsaValue:
+        mask = self.lanes.mask if condition is None else self.bits(condition)
+        return self.lanes.one.call_intrinsic("llvm.ctpop", [mask])
 
     def fail(self, failure: Failure) -> None:
         one = self.lanes.one
         one.fail(failure)
         one.block(one.fresh_label("failed"))
 
-    def carry(self) -> str:
-        return self._read(CARRY)
+    def carry(self) -> SsaValue:
+        return self.read(CARRY)
 
     def set_carry(self, value: str) -> None:
         self.write(CARRY, value)

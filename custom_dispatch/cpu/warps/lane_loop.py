@@ -21,6 +21,7 @@ from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
@@ -77,7 +78,7 @@ def _size(frame: LaneFrame, name: str) -> int:
 def spread(frame: LaneFrame, name: str, place: str) -> None:
     """Write the lanes of a register to an array."""
     b, one, scalar = frame.lanes, frame.lanes.one, frame.type_of(name)
-    vector = b.vector(frame.read(name)[0], scalar)
+    vector = b.vector(frame.read(name), scalar)
     kind = vector_of(scalar)
     if scalar == "i1":
         vector = one.value(f"llvm.zext {vector} : {kind} to {vector_of('i8')}")
@@ -109,8 +110,8 @@ class LaneLoop(Waits):
         super().__init__(lanes.one)
         self._lanes = lanes
         self._warp = frame
-        self._lane = self._group = self._votes = ""
-        self._loop: AbstractContextManager[str] = nullcontext("")
+        self._lane = self._group = self._votes = self.b.named("", "i32")
+        self._loop: AbstractContextManager[SsaValue] = nullcontext(self._lane)
         self._arrays: dict[str, str] = {}
         self._scalars: dict[str, str] = {}
         self._variables: dict[str, str] = {}
@@ -143,7 +144,7 @@ class LaneLoop(Waits):
         b, warp = self.b, self._warp
         self._loop = each_lane(self._lanes, self._lanes.mask)
         self._lane = self._loop.__enter__()
-        slots = {
+        slots: dict[str, tuple[str, int]] = {
             name: (b.element(place, self._lane, _size(warp, name)), warp.width(name))
             for name, place in self._arrays.items()
         }
@@ -178,34 +179,32 @@ class LaneLoop(Waits):
         for index, word in enumerate(words):
             b.store(word, b.element(self._shown(index), self._lane, 4))
         self._close()
-        self._group = lanes.mask
+        self._group = b.named(lanes.mask, "i32")
         if words:
             kind = vector_of("i32")
             first = b.load(self._shown(0), kind, 64)
             lowest = b.value(f"llvm.trunc {first} : {kind} to {vector_of('i1')}")
             votes = b.value(f"llvm.bitcast {lowest} : {vector_of('i1')} to i32")
-            self._votes = b.binary("and", votes, lanes.mask)
+            self._votes = b.named(votes, "i32") & lanes.mask
         self._open()
 
     def _shown(self, word: int) -> str:
         return self._lanes.place(f"shown{word}", 4)
 
-    def group(self) -> str:
+    def group(self) -> SsaValue:
         b = self.b
         groups = self._lanes.place("groups", 4)
         mask = b.load(b.element(groups, self._lane, 4))
-        everyone = b.icmp("eq", mask, 0)
-        together = b.binary("and", mask, self._group)
-        return b.select(everyone, self._group, together)
+        everyone = mask.cmp("eq", 0)
+        return everyone.select(self._group, mask & self._group)
 
-    def ballot(self) -> str:
-        b = self.b
-        return b.binary("and", self._votes, self.group())
+    def ballot(self) -> SsaValue:
+        return self._votes & self.group()
 
-    def lane(self) -> str:
+    def lane(self) -> SsaValue:
         return self._lane
 
-    def seen(self, lane: str, word: int) -> str:
+    def seen(self, lane: str, word: int) -> SsaValue:
         b = self.b
         return b.load(b.element(self._shown(word), lane, 4))
 
@@ -216,10 +215,10 @@ def place_of_lane(b: Builder, block: tuple[int, int, int], lane: str) -> Place:
     number, zero = b.binary("add", FIRST, lane), b.const(0, 32)
     if height * depth == 1:
         return number, zero, zero
-    x, row = b.binary("urem", number, width), b.binary("udiv", number, width)
+    x, row = number % width, number // width
     if depth == 1:
         return x, row, zero
-    return x, b.binary("urem", row, height), b.binary("udiv", row, height)
+    return x, row % height, row // height
 
 
 def place_of_warp(b: LaneBuilder, block: tuple[int, int, int]) -> Place:
@@ -234,22 +233,23 @@ def place_of_warp(b: LaneBuilder, block: tuple[int, int, int]) -> Place:
         return number, zero, zero
     if width % LANES == 0:
         row = b.binary("udiv", FIRST, width)
-        x = b.binary("sub", number, b.binary("mul", row, width))
-        x = b.name(replace(b.of(x), multiple=LANES, bounds=(0, width - LANES)))
+        rest = b.binary("sub", number, row * width)
+        x = b.name(replace(b.of(rest), multiple=LANES, bounds=(0, width - LANES)))
     else:
         x, row = _divided(b, number, width)
     if depth == 1:
         return x, row, zero
     if b.of(row).is_uniform:
-        return x, b.binary("urem", row, height), b.binary("udiv", row, height)
+        return x, row % height, row // height
     return x, *_divided(b, row, height)
 
 
-def _divided(b: LaneBuilder, number: str, by: int) -> tuple[str, str]:
+def _divided(b: LaneBuilder, name: str, by: int) -> tuple[SsaValue, SsaValue]:
     """What is left of a number, and how often it is divided."""
+    number = b.named(name, "i32")
     if by & (by - 1):
-        return b.binary("urem", number, by), b.binary("udiv", number, by)
-    return b.binary("and", number, by - 1), b.binary("lshr", number, by.bit_length() - 1)
+        return number % by, number // by
+    return number & (by - 1), number >> (by.bit_length() - 1)
 
 
 SHARED: Final = frozenset({"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})

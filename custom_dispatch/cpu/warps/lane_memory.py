@@ -18,6 +18,7 @@ from custom_dispatch.cpu.text.builder import (
     bytes_of,
     function_text,
 )
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_parts import Part, load_parts, store_parts
@@ -30,24 +31,24 @@ _ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
 
 
 @contextmanager
-def each_lane(b: LaneBuilder, mask: str) -> Iterator[str]:
+def each_lane(b: LaneBuilder, mask: str) -> Iterator[SsaValue]:
     """Write code for every lane of a mask, an i32, by itself; gives the lane's number, an i32."""
     one = b.one
     head, body, following, after = (
         b.fresh_label(name) for name in ("lane", "active", "next_lane", "lanes")
     )
-    lane = b.fresh()
+    lane = one.named(b.fresh(), "i32")
     with b.scope():
         one.branch(head, (one.const(0, 32), "i32"))
         one.block(head, (lane, "i32"))
-        bit = one.resize(one.binary("lshr", mask, lane), 32, 1)
+        bit = (one.named(mask, "i32") >> lane).resize(1)
         one.cond_branch(bit, body, following)
         one.block(body)
         yield lane
         one.branch(following)
         one.block(following)
-        onward = one.binary("add", lane, 1)
-        more = one.icmp("ult", onward, LANES)
+        onward = lane + 1
+        more = onward.cmp("ult", LANES)
         one.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
         one.block(after)
 
@@ -109,7 +110,7 @@ class LaneMemory(LaneBuilder):
         self.one.functions[name] = function_text(name, arguments, lines, attribute="no_inline")
         return name
 
-    def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> str:
+    def _load(self, pointer: str, type_name: str, align: int, how: str) -> str:
         align = align or bytes_of(type_name)
         one = self.one
         value = self.of(pointer)
@@ -187,7 +188,7 @@ class LaneMemory(LaneBuilder):
         for part in parts:
             pointer = self.lane_pointer(place, part.first)
             kind = f"vector<{part.width}x{type_name}>"
-            vector = one.load(pointer, kind, align)
+            vector: str = one.load(pointer, kind, align)
             if part.width != LANES or part.elements != tuple(range(LANES)):
                 picked = ", ".join(str(max(element, 0)) for element in part.elements)
                 vector = one.value(f"llvm.shufflevector {vector}, {vector} [{picked}] : {kind}")

@@ -50,10 +50,9 @@ class WarpBranches:
         one.block(f"b{index}")
         b.forget()
         if index in self._plan.whole:
-            mask, whole = one.const(FULL, 32), one.const(1, 1)
+            self._frame.activate(one.const(FULL, 32), whole=one.const(1, 1))
         else:
-            mask, whole = one.load(self.active), ""
-        self._frame.activate(mask, whole=whole)
+            self._frame.activate(one.load(self.active))
         self._frame.blended = self._plan.divergence.blended[index]
 
     def skip(self, index: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from custom_dispatch.cpu.analysis.liveness import Live, kept_across
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.text.builder import POINTER
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import each_lane, either
@@ -48,7 +49,7 @@ class WarpWaits(Waits):
         self.state_bytes = 0
         """Bytes of a warp's state."""
         self._shown: list[str] = []
-        self._group = ""
+        self._group = self._lanes.named("", "i32")
 
     def place_local(self, size: int, align: int) -> tuple[str, int]:
         del align  # lanes' parts are as large as a multiple of it
@@ -189,7 +190,7 @@ class WarpWaits(Waits):
         del keep
         b, one = self._lanes, self._lanes.one
         self._shown = list(words)
-        active = self._lanes.mask
+        active = b.named(self._lanes.mask, "i32")
         if b.of(mask).is_uniform and b.of(mask).known == 0:
             self._group = active
             return
@@ -207,40 +208,40 @@ class WarpWaits(Waits):
             self.require(one.icmp("eq", late, 0))
         self._group = b.binary("and", mask, active)
 
-    def group(self) -> str:
+    def group(self) -> SsaValue:
         return self._group
 
-    def ballot(self) -> str:
+    def ballot(self) -> SsaValue:
         b = self._lanes
         condition = b.cast("trunc", self._shown[0], "i32", "i1")
         return b.binary("and", self._frame.bits(condition), self._group)
 
-    def lane(self) -> str:
-        return self._lanes.name(Value("", tuple(range(LANES))))
+    def lane(self) -> SsaValue:
+        return self._lanes.named(self._lanes.name(Value("", tuple(range(LANES)))), "i32")
 
-    def seen(self, lane: str, word: int) -> str:
+    def seen(self, lane: str, word: int) -> SsaValue:
         """A word of another lane, whether that takes part or not."""
         b, one = self._lanes, self._lanes.one
         shown, source = self._shown[word], b.of(lane)
         if b.of(shown).is_uniform:
-            return shown
+            return b.named(shown, "i32")
         if source.is_uniform:
             vector, index = b.vector(shown, "i32"), b.scalar(lane, "i32")
-            return one.value(f"llvm.extractelement {vector}[{index} : i32] : {vector_of('i32')}")
+            text = f"llvm.extractelement {vector}[{index} : i32] : {vector_of('i32')}"
+            return b.named(one.value(text), "i32")
         if source.is_known:
             return self._varying(self._permuted(shown, [n % LANES for n in source.constants()]))
         return self._varying(self._looked_up(shown, lane))
 
-    def fetch(self, lane: str, word: int) -> str:
+    def fetch(self, lane: SsaValue, word: int) -> SsaValue:
         b = self._lanes
-        lane = b.binary("and", lane, LANES - 1)
+        lane = lane & (LANES - 1)
         source, shown = b.of(lane), self._shown[word]
         if source.is_uniform or b.of(shown).is_uniform:
             return self.seen(lane, word)
-        came = b.binary("lshr", self._group, lane)
-        came = b.cast("trunc", came, "i32", "i1")
+        came = (self._group >> lane).resize(1)
         if not source.is_known:
-            return self.seen(b.select(came, lane, self.lane()), word)
+            return self.seen(came.select(lane, self.lane()), word)
         own = self.lane()
 
         def permuted() -> str:
@@ -258,7 +259,7 @@ class WarpWaits(Waits):
         held = self._frame.bits(condition)
         return one.icmp("eq", held, self._lanes.mask)
 
-    def reduce(self, operation: str, neutral: int) -> str:
+    def reduce(self, operation: str, neutral: int) -> SsaValue:
         b, one = self._lanes, self._lanes.one
         if not b.of(self._group).is_uniform:
             raise NeedsLoopError
@@ -268,7 +269,8 @@ class WarpWaits(Waits):
         part = b.name(Value(takes_part, varying=True))
         vector = b.vector(b.select(part, self._shown[0], neutral), "i32")
         name = operation.removeprefix("llvm.")
-        return one.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], "i32", [kind])
+        reduced = one.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], "i32", [kind])
+        return b.named(reduced, "i32")
 
     def _permuted(self, shown: str, lanes: list[int]) -> str:
         b, one = self._lanes, self._lanes.one
@@ -291,5 +293,5 @@ class WarpWaits(Waits):
             one.store(value, one.element(found, number, 4))
         return one.load(found, kind, 64)
 
-    def _varying(self, vector: str) -> str:
-        return self._lanes.name(Value(vector, varying=True))
+    def _varying(self, vector: str) -> SsaValue:
+        return self._lanes.named(self._lanes.name(Value(vector, varying=True)), "i32")
