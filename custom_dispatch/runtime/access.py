@@ -34,6 +34,10 @@ IREE_ERRORS = (RuntimeError, ValueError, IndexError)
 
 _SANITIZE = "run it under compute-sanitizer, or on cpu:checked, to find the place"
 _NO_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED")
+_NO_GRAPH = (
+    "the CUDA graph could not be launched (there may have been no memory to make it when the "
+    "module was loaded)"
+)
 _LONGEST_EXIT_S = 30.0
 
 
@@ -104,29 +108,36 @@ class Access:
         if not self._end:
             self._end += (found, next_step)
 
-    def ended_by(self, name: str, error: Exception, device: Any) -> DeviceError | None:
+    def ended_by(
+        self, name: str, error: Exception, device: Any, *, graph: bool = False
+    ) -> DeviceError | None:
         """Say what a failure of `name` did to the device, where it made it unusable.
 
-        `device`: IREE's device.
+        `device`: IREE's device. `graph`: whether it is launched as a CUDA graph.
         """
         if self.gpu is None:
             return None
         text = str(error)
         if not self._end:
-            if any(word in text for word in _NO_MEMORY):
+            is_full = any(word in text for word in _NO_MEMORY)
+            if is_full and not (graph and _refuses(device, self)):
                 return None
             whys = driver.cuda_errors()["lost"]
             lost = next((word for word in whys if word in text), "") or context_error(self.gpu)
             if lost:
                 why = whys.get(lost, "the driver refuses all further work")
                 why += f" ({lost}), and the process's CUDA context was lost with it"
-            elif _refuses(device, self):
-                why = "a launch failed, and IREE's CUDA device refuses all further work"
+            elif is_full or _refuses(device, self):
+                why = _NO_GRAPH if graph else "a launch failed"
+                why += ", and IREE's CUDA device refuses all further work"
             else:
                 return None
             self.end(
                 f"CUDA can no longer be used in this process: in `{name}`, {why}.",
-                f"start a new process; {_SANITIZE}.",
+                f"start a new process; {_SANITIZE}."
+                if lost or not graph
+                else "start a new process with more of the GPU's memory free, or compile the model "
+                "without graph=True.",
             )
             # To end a lost device is to wait for ever for its work [H200].
             _keep_for_ever(device, *_holders)
@@ -150,8 +161,8 @@ def _refuses(device: Any, access: Access) -> bool:
                 buffer=numpy.zeros(1, numpy.uint32),
                 element_type=rt.HalElementType.UINT_32,
             )
-    except IREE_ERRORS:
-        return True
+    except IREE_ERRORS as error:
+        return "cuMemAlloc" not in str(error)
     return False
 
 

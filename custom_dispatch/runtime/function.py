@@ -312,7 +312,8 @@ class Function:
         found = None
         if self._findings is not None and failure_of(error) == Failure.FINDING:
             found = self._findings.take()
-        ended = self.access.ended_by(self.name, error, self.device)
+        graph = self._points.graph is not None
+        ended = self.access.ended_by(self.name, error, self.device, graph=graph)
         return found or ended or translate_failure(self.name, error)
 
     def replay(self, *_: Any, **__: Any) -> Any:

@@ -121,10 +121,7 @@ class GraphFunction(Function):
     def _apart(self, values: Sequence[Any], *, stay: bool = False) -> Sequence[Any]:
         """Require that no array is an input that the call writes over.
 
-        Parameters
-        ----------
-        stay
-            Whether inputs that are given for themselves stay as they are: they become None.
+        `stay`: whether inputs that are given for themselves stay as they are: they become None.
         """
         read, addresses = list(values), [0] * len(values)
         for index, value in enumerate(values):

@@ -128,6 +128,8 @@ def _parse_type(text: str) -> ValueType | None:
 
 # IREE, runtime/src/iree/vm/bytecode/verifier.c.
 _VERSIONS = r"version mismatch; runtime supports (\d+\.\d+), module has (\d+\.\d+)"
+_COMPILER = rb'"iree-base-compiler": ?"([\w.+]{1,40})"'
+"""As a manifest says it, which is read without IREE here."""
 _FEATURES = "required module features"
 _ZIP_MAGIC = b"PK\x03\x04"
 _DECLARATION = "iree.abi.declaration"
@@ -192,7 +194,7 @@ class ModuleFile:
                 name: dict(function.reflection) for name, function in self._functions.items()
             }
         except (*IREE_ERRORS, KeyError) as error:
-            raise _refused(sentence(self.label), str(error)) from error
+            raise _refused(sentence(self.label), str(error), content) from error
 
     def _check_integrity(self, content: bytes) -> None:
         """Check the file's own checksums: IREE does not, and runs or crashes on damaged code.
@@ -276,7 +278,7 @@ class ModuleFile:
         )
 
 
-def _refused(label: str, text: str) -> ModuleFileError:
+def _refused(label: str, text: str, content: bytes) -> ModuleFileError:
     """Why IREE does not take a file: of another version, or no module."""
     log = text.splitlines()[0] if text else ""
     versions = re.search(_VERSIONS, text)
@@ -292,9 +294,11 @@ def _refused(label: str, text: str) -> ModuleFileError:
             next_step="compile it again; IREE says:",
             log=log,
         )
+    compiler = re.search(_COMPILER, content)
+    iree = "IREE" if compiler is None else f"IREE, {compiler[1].decode()}"
     return ModuleFileError(
-        f"{label} was compiled by {'a later' if later else 'an earlier'} IREE, whose modules this "
-        "runtime does not read.",
+        f"{label} was compiled by {'a later' if later else 'an earlier'} {iree}, whose modules "
+        "this runtime does not read.",
         expected=f"a module of the IREE that iree-base-runtime {_runtime_version()} belongs to",
         next_step="compile it again with iree-base-compiler of that version, or install the "
         "iree-base-runtime that belongs to its compiler; IREE says:",

@@ -23,6 +23,7 @@ from custom_dispatch.runtime.driver import Device, driver_state, wait_for_stream
 from custom_dispatch.runtime.failures import Findings
 from custom_dispatch.runtime.flight import Order
 from custom_dispatch.runtime.function import Function
+from custom_dispatch.runtime.graph_log import GraphLog
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.weight_files import open_parameters
@@ -49,7 +50,9 @@ class Program:
         access = access_to(name)
         with access:
             functions = file.functions()
-            device = hal_device(name, graphs=any(f.graph for f in functions.values()))
+            has_graphs = any(points.graph for points in functions.values())
+            device = hal_device(name, graphs=has_graphs)
+            log = GraphLog() if has_graphs else None
             try:
                 hal = rt.create_hal_module(vm_instance(), device)
                 weights = (
@@ -63,6 +66,14 @@ class Program:
             except IREE_ERRORS as error:
                 ended = access.ended_by(file.label, error, device)
                 raise ended or _cannot_load(file.label, choice.device, error) from error
+            if log is not None and (said := log.failure()):
+                raise DeviceError(
+                    f"{sentence(file.label)} could not be loaded on {choice.device}: the driver "
+                    "could not make the CUDA graph of one of its functions.",
+                    next_step="free some of the GPU's memory, or compile the model without "
+                    "graph=True; the driver says:",
+                    log=said,
+                )
         order = Order()
         self._functions: dict[str, Function] = {}
         made: Function

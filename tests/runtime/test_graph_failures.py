@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import resource
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +16,8 @@ from graph_model import T, drawn
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeviceError, KernelError
+from custom_dispatch.runtime import access, graph_log
+from custom_dispatch.runtime.access import Access
 
 SOURCE = """\
 extern "C" __global__ void guarded(const float* x, float* y, int count) {
@@ -115,3 +120,110 @@ def test_a_call_that_finds_no_memory_changes_no_state() -> None:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     assert "RESOURCE_EXHAUSTED" in str(caught.value)
     assert np.asarray(step())[-1].tolist() == [2] * 4
+
+
+LINES = (
+    "[10:11:12.131][{0}][CUDA][E] out of memory while nodes were prepared\n"
+    "[10:11:12.131][{0}][CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from {1}\n"
+    "[10:11:12.132][1][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuGraphInstantiate\n"
+)
+
+
+class Driver:
+    """As much of the CUDA driver as keeps its errors."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        self.text, self.status, self.asked = text.encode(), status, 0
+
+    def cuLogsCurrent(self, place: Any, flags: int) -> int:  # noqa: N802 - the driver's name
+        place._obj.value = 7
+        return self.status
+
+    def cuLogsDumpToMemory(self, place: Any, text: Any, size: Any, flags: int) -> int:  # noqa: N802
+        assert place._obj.value == 7
+        assert size._obj.value >= len(self.text)
+        text.value = self.text
+        self.asked += 1
+        return self.status
+
+
+def _with_driver(monkeypatch: pytest.MonkeyPatch, driver: object) -> None:
+    monkeypatch.setattr(graph_log, "cuda_library", lambda: driver)
+    monkeypatch.setattr(graph_log, "has_initialised", lambda: True)
+
+
+def test_a_graph_that_the_driver_could_not_make_is_no_program(
+    kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = cd.compile(MODEL, kernel, ["cpu"], graph=True)
+    plain = cd.compile(MODEL, kernel, ["cpu"])
+    said = LINES.format(threading.get_native_id(), "cuGraphInstantiate_v2")
+    driver = Driver(said)
+    _with_driver(monkeypatch, driver)
+    with pytest.raises(DeviceError) as caught:
+        cd.load(module, "cpu")
+    lines = str(caught.value).splitlines()
+    assert re.sub(r"cpu \(.*?\)", "GPU", lines[0]) == (
+        "The module could not be loaded on GPU: the driver could not make the CUDA graph of one of "
+        "its functions."
+    )
+    assert lines[1:] == [
+        "  next step: free some of the GPU's memory, or compile the model without graph=True; the "
+        "driver says:",
+        *said.splitlines()[:2],
+    ]
+    cd.load(plain, "cpu")
+    assert driver.asked == 1  # who has no graphs asks nothing
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        object(),  # before CUDA 12.9
+        Driver("", status=1),
+        Driver(""),
+        Driver(LINES.format(threading.get_native_id(), "cuMemAlloc_v2")),
+        Driver(LINES.format(2, "cuGraphInstantiate")),  # other threads have made that
+    ],
+)
+def test_other_words_of_the_driver_end_nothing(
+    kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch, driver: object
+) -> None:
+    _with_driver(monkeypatch, driver)
+    program = cd.load(cd.compile(MODEL, kernel, ["cpu"], graph=True), "cpu")
+    np.testing.assert_allclose(program.step.replay(GOOD)[0], 2 * GOOD)
+
+
+@pytest.mark.parametrize("status", ["INVALID_VALUE' (1)", "OUT_OF_MEMORY' (2)"])
+def test_a_graph_that_cannot_be_launched_says_so(
+    kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    """The device is a CPU that is taken for a GPU, whose launches fail as IREE's CUDA device's."""
+    step = cd.load(cd.compile(MODEL, kernel, ["cpu"], graph=True), "cpu").step
+    gpu = Access("cuda")
+    monkeypatch.setattr(step, "access", gpu)
+    monkeypatch.setattr(access, "_refuses", lambda *_: True)
+    monkeypatch.setattr(access, "_keep_for_ever", lambda *_: None)
+    failed = RuntimeError(f"cuda_device.c:275: X; CUDA driver error 'CUDA_ERROR_{status}: refused")
+    error = step.translated(failed)
+    assert str(error) == (
+        "CUDA can no longer be used in this process: in `step`, the CUDA graph could not be "
+        "launched (there may have been no memory to make it when the module was loaded), and "
+        "IREE's CUDA device refuses all further work.\n"
+        "  next step: start a new process with more of the GPU's memory free, or compile the model "
+        f"without graph=True.\n{failed}"
+    )
+    with pytest.raises(DeviceError) as caught:
+        step.replay(GOOD)
+    assert caught.value.found == error.found
+
+
+def test_a_shortage_of_memory_for_a_call_ends_nothing(
+    kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = cd.load(cd.compile(MODEL, kernel, ["cpu"], graph=True), "cpu").step
+    monkeypatch.setattr(step, "access", Access("cuda"))
+    monkeypatch.setattr(access, "_refuses", lambda *_: False)
+    full = "RESOURCE_EXHAUSTED; CUDA driver error 'CUDA_ERROR_OUT_OF_MEMORY' (2): out of memory"
+    assert step.translated(RuntimeError(full)).found == "`step` failed."
+    assert not step.access.problem

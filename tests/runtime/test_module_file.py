@@ -9,6 +9,7 @@ import random
 import struct
 import sys
 import zlib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,11 @@ def test_a_module_of_a_later_iree_is_refused_by_version(mixed: CompiledModule) -
     content = bytearray(mixed.bytes)
     struct.pack_into("<I", content, places[0], 18 << 16)
     error = refusal(mend(content))
-    assert "was compiled by a later IREE" in error.found
+    assert error.found == (
+        f"The module was compiled by a later IREE, {version('iree-base-compiler')}, whose modules "
+        "this runtime does not read."
+    )
+    assert version("iree-base-runtime") in error.expected
     assert "runtime supports 17.0, module has 18.0" in error.log
 
 
