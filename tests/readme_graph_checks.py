@@ -82,6 +82,23 @@ def _changed_places(_: Bench) -> None:
     step.replay(*step.inputs[::-1])
 
 
+@row("A CUDA graph that the driver cannot make")
+def _not_made(bench: Bench) -> None:
+    from custom_dispatch.runtime import graph_log
+
+    class Driver:
+        def cuLogsCurrent(self, place: Any, flags: int) -> int:  # noqa: N802 - the driver's name
+            return 0
+
+        def cuLogsDumpToMemory(self, place: Any, text: Any, *_: Any) -> int:  # noqa: N802
+            text.value = b"[%d] Returning 2 from cuGraphInstantiate" % threading.get_native_id()
+            return 0
+
+    bench.monkeypatch.setattr(graph_log, "cuda_library", Driver)
+    bench.monkeypatch.setattr(graph_log, "has_initialised", lambda: True)
+    cd.load(_graph(MODEL), "cpu")
+
+
 @row("Two calls of a graph by two threads")
 def _two_threads(_: Bench) -> None:
     step, wrong = cd.load(_graph(MODEL), "cpu").step, []

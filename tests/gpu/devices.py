@@ -421,10 +421,10 @@ def fork_after_cuda(directory: Path) -> str:
 # -- running
 
 
-def run_case(name: str, directory: Path) -> tuple[bool, str]:
-    """Run a case in a process of its own; say whether it passed, and what it said."""
+def run_case(name: str, directory: Path, script: Path = Path(__file__)) -> tuple[bool, str]:
+    """Run a script's case in a process of its own; say whether it passed, and what it said."""
     environment = os.environ | ENVIRONMENT.get(name, {})
-    command = [sys.executable, str(Path(__file__)), "case", str(directory), name]
+    command = [sys.executable, str(script), "case", str(directory), name]
     start = time.monotonic()
     try:
         done = subprocess.run(
