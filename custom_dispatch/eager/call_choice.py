@@ -85,8 +85,8 @@ def _with_table(choice: Choice, targets: Sequence[Target]) -> tuple[Choice, Targ
 def _known_dims(choice: Choice, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """The sizes that decide the order of the kernels, from the shapes of a call's inputs."""
     dims: dict[str, int] = {}
-    for operand in choice.kernels[0].inputs:
-        if isinstance(operand, Buffer) and operand.name in shapes:
+    for operand in choice.kernels[0].buffers:
+        if operand.name in shapes:
             shape = shapes[operand.name]
             if operand.has_rank(len(shape)):
                 sizes = zip(operand.shape, folded(operand, shape), strict=True)
@@ -105,8 +105,7 @@ def _check(kernel: Kernel, values: list[Any], arrays: Mapping[str, Array]) -> No
         operand.name: shape_of(arrays[operand.name])
         if operand.name in arrays
         else (0,) * operand.rank
-        for operand in kernel.inputs
-        if isinstance(operand, Buffer)
+        for operand in kernel.buffers
     }
     bind_dims(kernel, shapes)
 
@@ -118,8 +117,9 @@ def which(choice: Choice, target: Target | str | None, dims: Mapping[str, int]) 
     else:
         targets = [Target.parse(target)]
     like = _with_dims(choice, dims)
-    buffers = [operand for operand in like.inputs if isinstance(operand, Buffer)]
-    shapes = {item.name: tuple(evaluate(size, dims) for size in item.shape) for item in buffers}
+    shapes = {
+        item.name: tuple(evaluate(size, dims) for size in item.shape) for item in like.buffers
+    }
     found, at = _with_table(choice, targets)
     known = _known_dims(choice, shapes)
     order = {kernel.name: kernel for kernel in found.ordered(known, at)}
@@ -151,7 +151,7 @@ def _with_dims(choice: Choice, dims: Mapping[str, int]) -> Kernel:
     """The first kernel whose inputs have these dims: what its types are, those of the call are."""
     names = {}
     for kernel in choice.kernels:
-        shapes = [size for item in kernel.inputs if isinstance(item, Buffer) for size in item.shape]
+        shapes = [size for item in kernel.buffers for size in item.shape]
         names[kernel] = [dim.name for dim in dims_of(*shapes)]
     like = next((kernel for kernel in names if {*names[kernel]} == {*dims}), None)
     wanted = names[choice.kernels[0]]

@@ -92,7 +92,7 @@ class WrapperBody:
 
     def prepare(self) -> list[Tensor]:
         """All that comes before the dispatch; the results as the model has them, without values."""
-        absent = {item.name: self._absent(item) for item in self._buffers() if item.optional}
+        absent = {item.name: self._absent(item) for item in self.kernel.buffers if item.optional}
         self.words = read_words(self.guards, self.arguments, absent)
         self._written = self._results()
         outputs = self._outputs(self._written)
@@ -166,7 +166,7 @@ class WrapperBody:
             self.tensors[operand.name] = tensor
         # A dim that any operand has statically is known everywhere.
         for static in (True, False):
-            for operand in self._buffers():
+            for operand in self.kernel.buffers:
                 if operand.optional:
                     continue
                 found = self.tensors[operand.name].sizes
@@ -184,17 +184,14 @@ class WrapperBody:
 
     def _check_leading(self) -> None:
         """Require the same leading dims of all operands that have several, or none."""
-        buffers = [operand for operand in self._buffers() if operand.batched]
+        buffers = [operand for operand in self.kernel.buffers if operand.batched]
         for operand in sorted(buffers, key=lambda item: item.optional):
             sizes = self.given[operand.name].sizes
             for pair in self.leading.compare(operand, sizes):
                 self.guards.require_same(pair, unless=self._absent(operand))
 
-    def _buffers(self) -> list[Buffer]:
-        return [operand for operand in self.kernel.inputs if isinstance(operand, Buffer)]
-
     def _check_operands(self) -> None:
-        for operand in self._buffers():
+        for operand in self.kernel.buffers:
             by_dim = is_folded(operand, self.given[operand.name].sizes)
             for axis, size in enumerate(operand.shape):
                 if axis == 0 and by_dim:

@@ -111,7 +111,7 @@ def leading_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> Shape |
     or one without elements, for an optional one that is absent.
     """
     first: tuple[str, Shape] | None = None
-    buffers = [item for item in kernel.inputs if isinstance(item, Buffer) and item.batched]
+    buffers = [item for item in kernel.buffers if item.batched]
     for operand in sorted(buffers, key=lambda item: item.optional):
         shape = shapes.get(operand.name, (0,))
         if operand.optional and 0 in shape:
@@ -166,11 +166,10 @@ def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, 
     """
     dims: dict[str, int] = {}
     first: dict[str, str] = {}
-    buffers = [operand for operand in kernel.inputs if isinstance(operand, Buffer)]
-    for operand in buffers:
+    for operand in kernel.buffers:
         check_rank(kernel, operand, tuple(shapes[operand.name]))
     # One that is absent has no sizes to compare, and one that may be gives none to others.
-    buffers = [item for item in buffers if not (item.optional and 0 in shapes[item.name])]
+    buffers = [op for op in kernel.buffers if not (op.optional and 0 in shapes[op.name])]
     buffers.sort(key=lambda operand: operand.optional)
     leading_dims(kernel, {operand.name: shapes[operand.name] for operand in buffers})
     for operand in buffers:

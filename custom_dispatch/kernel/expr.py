@@ -7,6 +7,7 @@ An expression is a small immutable tree. It can be evaluated with known dims
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import field
 from types import FrameType
 from typing import NoReturn
@@ -21,6 +22,27 @@ MAX_NODES = 256
 is small in memory but endless to walk."""
 
 
+def _operator(
+    name: str,
+) -> tuple[Callable[[Expr, Expr | int], Expr], Callable[[Expr, int], Expr]]:
+    """The methods of an expression on the left, and on the right of a number."""
+
+    def method(self: Expr, other: Expr | int) -> Expr:
+        return _binary(name, self, other)
+
+    def reflected(self: Expr, other: int) -> Expr:
+        return _binary(name, other, self)
+
+    return method, reflected
+
+
+def _comparison(name: str) -> Callable[[Expr, Expr | int], Condition]:
+    def method(self: Expr, other: Expr | int) -> Condition:
+        return Condition(name, self, as_expr(other))
+
+    return method
+
+
 class Expr:
     """An integer expression of dims. Build them with `cd.dim`, operators and `cd.ceildiv`."""
 
@@ -29,47 +51,13 @@ class Expr:
     # numpy's numbers and arrays leave their operators to this class.
     __array_ufunc__ = None
 
-    def __add__(self, other: Expr | int) -> Expr:
-        return _binary("+", self, other)
-
-    def __radd__(self, other: int) -> Expr:
-        return _binary("+", other, self)
-
-    def __sub__(self, other: Expr | int) -> Expr:
-        return _binary("-", self, other)
-
-    def __rsub__(self, other: int) -> Expr:
-        return _binary("-", other, self)
-
-    def __mul__(self, other: Expr | int) -> Expr:
-        return _binary("*", self, other)
-
-    def __rmul__(self, other: int) -> Expr:
-        return _binary("*", other, self)
-
-    def __floordiv__(self, other: Expr | int) -> Expr:
-        return _binary("//", self, other)
-
-    def __rfloordiv__(self, other: int) -> Expr:
-        return _binary("//", other, self)
-
-    def __mod__(self, other: Expr | int) -> Expr:
-        return _binary("%", self, other)
-
-    def __rmod__(self, other: int) -> Expr:
-        return _binary("%", other, self)
-
-    def __lt__(self, other: Expr | int) -> Condition:
-        return Condition("<", self, as_expr(other))
-
-    def __le__(self, other: Expr | int) -> Condition:
-        return Condition("<=", self, as_expr(other))
-
-    def __gt__(self, other: Expr | int) -> Condition:
-        return Condition(">", self, as_expr(other))
-
-    def __ge__(self, other: Expr | int) -> Condition:
-        return Condition(">=", self, as_expr(other))
+    __add__, __radd__ = _operator("+")
+    __sub__, __rsub__ = _operator("-")
+    __mul__, __rmul__ = _operator("*")
+    __floordiv__, __rfloordiv__ = _operator("//")
+    __mod__, __rmod__ = _operator("%")
+    __lt__, __le__ = _comparison("<"), _comparison("<=")
+    __gt__, __ge__ = _comparison(">"), _comparison(">=")
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         found = _compared(other)

@@ -258,6 +258,11 @@ class Kernel(Callee):
         """What a call passes, in order: every `In`, `InOut`, value-less `Scalar` and `Struct`."""
         return inputs_of(self.operands)
 
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The tensors among them."""
+        return tuple(operand for operand in self.inputs if isinstance(operand, Buffer))
+
     @property
     def arguments(self) -> tuple[Buffer | Scalar, ...]:
         """The arguments of a model's function, in order: the inputs, with a struct's numbers one by

@@ -21,11 +21,6 @@ def check_arguments(arguments: object) -> None:
         )
 
 
-def buffers_of(kernel: Kernel) -> list[Buffer]:
-    """The tensors that a call passes, in order."""
-    return [item for item in kernel.inputs if isinstance(item, Buffer)]
-
-
 def argument_names(kernel: Kernel) -> list[str]:
     """The arguments' names: a struct's field `params.alpha` is `params_alpha`."""
     taken = {item.name for item in kernel.arguments}

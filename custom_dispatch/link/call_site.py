@@ -187,8 +187,8 @@ class CallSite:
         """What is known of the leading dims, from all operands together."""
         first = ""
         leading: Sizes | None = None
-        for operand in self._kernel.inputs:
-            if not isinstance(operand, Buffer) or not operand.batched:
+        for operand in self._kernel.buffers:
+            if not operand.batched:
                 continue
             if operand.optional and 0 in shapes[operand.name]:
                 continue
@@ -216,8 +216,8 @@ class CallSite:
         if all(len(numbers[name]) == len(sizes) for name, sizes in shapes.items()):
             return bind_dims(self._kernel, numbers)
         known: dict[str, int] = {}
-        for operand in self._kernel.inputs:
-            if not isinstance(operand, Buffer) or operand.optional:
+        for operand in self._kernel.buffers:
+            if operand.optional:
                 continue
             sizes = fold_sizes(operand, shapes[operand.name])
             for expr, size in zip(operand.shape, sizes, strict=True):

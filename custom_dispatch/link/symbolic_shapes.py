@@ -22,7 +22,6 @@ from custom_dispatch.kernel.binding import (
 )
 from custom_dispatch.kernel.expr import Binary, Condition, Constant, Dim, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
 
 Size = TypeVar("Size")
 
@@ -72,9 +71,7 @@ class SymbolicShapes(Generic[Size]):
             return self.results()
         kernel = self.kernel
         given: dict[str, Any] = {
-            item.name: tuple(shapes.get(item.name, (0,) * item.rank))
-            for item in kernel.inputs
-            if isinstance(item, Buffer)
+            item.name: tuple(shapes.get(item.name, (0,) * item.rank)) for item in kernel.buffers
         }
         sizes, leading = (
             output_shapes(kernel, bind_dims(kernel, given)),
@@ -89,7 +86,7 @@ class SymbolicShapes(Generic[Size]):
         """
         first: dict[str, str] = {}
         others: list[tuple[Expr, Size, str]] = []
-        buffers = [op for op in self.kernel.inputs if isinstance(op, Buffer) and op.name in shapes]
+        buffers = [operand for operand in self.kernel.buffers if operand.name in shapes]
         for operand in sorted(buffers, key=lambda operand: operand.optional):
             shape: Any = tuple(shapes[operand.name])
             check_rank(self.kernel, operand, shape)

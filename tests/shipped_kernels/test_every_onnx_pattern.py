@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 
 import custom_dispatch as cd
 from cuda_kernels.patterns import onnx as onnx_patterns
-from custom_dispatch.frontends.onnx.node import buffers_of, onnx_type, scalars_of
+from custom_dispatch.frontends.onnx.node import onnx_type, scalars_of
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.evaluation import evaluate, holds
 from tests.places import replaced_in_onnx
@@ -82,7 +82,7 @@ def model_of(pattern: cd.onnx.Pattern, index: int) -> onnx.ModelProto:
         shape = shape if axes is None else [shape[axis] for axis in axes]
         return helper.make_tensor_value_info(name, onnx_type(operand.dtype), shape)
 
-    buffers = {item.name: item for item in buffers_of(kernel)}
+    buffers = {item.name: item for item in kernel.buffers}
     number = NUMBERS[next(iter(buffers.values())).dtype.name](0.5)
     casts = any(node.op_type == "Cast" for node in graph.node)
     wide = numpy.float32 if casts else type(number)

@@ -18,7 +18,7 @@ from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
-from custom_dispatch.link.arguments import buffers_of, call_arguments
+from custom_dispatch.link.arguments import call_arguments
 
 
 class Call:
@@ -126,7 +126,7 @@ def _array(kernel: Kernel, operand: Buffer, value: Any) -> Any:
 
 def _leading_count(kernel: Kernel, values: Mapping[str, Any]) -> int:
     """How many leading dims a call has: those of the first array that may have some."""
-    for operand in buffers_of(kernel):
+    for operand in kernel.buffers:
         value = values[operand.name]
         if operand.batched and value is not None:
             return max(numpy.ndim(value) - operand.least_rank, 0)
@@ -139,7 +139,7 @@ def _kernel_for(item: Kernel | Choice, values: Mapping[str, Any]) -> Kernel:
     for kernel in kernels:
         if all(
             getattr(values[each.name], "dtype", None) in (None, each.dtype.to_numpy())
-            for each in buffers_of(kernel)
+            for each in kernel.buffers
         ):
             return kernel
     return kernels[0]

@@ -164,9 +164,7 @@ class _Examples(TracedExamples):
         """The sizes of a place whose operands are found; raises CallError where they do not fit."""
         kernel = self._pattern.kernel
         shapes: dict[str, tuple[int, ...]] = {}
-        for item in kernel.inputs:
-            if not isinstance(item, Buffer):
-                continue
+        for item in kernel.buffers:
             value = match.operands.get(item.name)
             if value is None:
                 shapes[item.name] = (0,) * item.rank

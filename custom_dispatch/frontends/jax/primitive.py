@@ -22,7 +22,7 @@ from custom_dispatch.kernel.expr import Binary, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.size_arithmetic import OPERATORS
-from custom_dispatch.link.arguments import buffers_of, call_arguments
+from custom_dispatch.link.arguments import call_arguments
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 primitive = Primitive("custom_dispatch")
@@ -93,7 +93,7 @@ def _fitting(arrays: Sequence[Any], item: Kernel | Choice) -> tuple[Kernel, list
 
 def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
     """The results' shapes; refuses arrays that do not fit."""
-    for item, array in zip(buffers_of(kernel), arrays, strict=True):
+    for item, array in zip(kernel.buffers, arrays, strict=True):
         wanted = item.dtype.to_numpy()
         if array.dtype != wanted:
             raise CallError(
@@ -103,7 +103,7 @@ def _shapes(arrays: Sequence[Any], kernel: Kernel) -> list[tuple[Any, ...]]:
             )
     shapes = {
         item.name: tuple(array.shape)
-        for item, array in zip(buffers_of(kernel), arrays, strict=True)
+        for item, array in zip(kernel.buffers, arrays, strict=True)
         if not item.optional or 0 not in array.shape  # else it is absent
     }
     try:
@@ -168,7 +168,7 @@ def _batch(
         array.shape[axis] for array, axis in zip(arrays, axes, strict=True) if axis is not None
     )
     fitting = _kernel_of_rows(arrays, axes, kernel)
-    operands = buffers_of(fitting)
+    operands = fitting.buffers
     folded = all(item.batched for item in fitting.outputs) and all(
         axis is None or item.batched for item, axis in zip(operands, axes, strict=True)
     )

@@ -22,7 +22,7 @@ from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.size_arithmetic import compared, computed
-from custom_dispatch.link.arguments import arguments_by_name, buffers_of
+from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 _NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
@@ -104,7 +104,7 @@ def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
 
 
 def _check_places(label: str, kernel: Kernel, node: onnx.NodeProto) -> None:
-    buffers = buffers_of(kernel)
+    buffers = kernel.buffers
     needed = [item for item in buffers if not item.optional]
     present = [
         item for item, name in zip(buffers, node.input, strict=False) if name or item.optional
@@ -156,7 +156,7 @@ def infer_results(
 def _results(kernel: Kernel, label: str, types: Sequence[TensorType | None]) -> list[TensorType]:
     shapes: dict[str, Shape] = {}
     complete = True
-    for operand, kind in zip(buffers_of(kernel), types, strict=False):
+    for operand, kind in zip(kernel.buffers, types, strict=False):
         if kind is None:
             complete = complete and operand.optional
             continue

@@ -27,7 +27,7 @@ from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
-from custom_dispatch.link.arguments import argument_names, buffers_of, call_arguments
+from custom_dispatch.link.arguments import argument_names, call_arguments
 
 OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training")
 """Those of ONNX itself."""
@@ -117,7 +117,7 @@ def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
     kernel = kernels_of(item)[0]
     types: dict[str, list[str]] = {}
     for one in kernels_of(item):
-        for operand in (*buffers_of(one), *one.outputs):
+        for operand in (*one.buffers, *one.outputs):
             kinds = types.setdefault(f"T_{operand.name}", [])
             kinds += [] if type_string(operand.dtype) in kinds else [type_string(operand.dtype)]
 
@@ -134,7 +134,7 @@ def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
         domain,
         _VERSION,
         str(item),
-        inputs=[parameter(operand) for operand in buffers_of(kernel)],
+        inputs=[parameter(operand) for operand in kernel.buffers],
         outputs=[parameter(operand) for operand in kernel.outputs],
         type_constraints=[(name, kinds, "") for name, kinds in types.items()],
         attributes=[

@@ -25,7 +25,7 @@ from custom_dispatch.frontends.onnx.node import graphs_of, onnx_type, scalars_of
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown
-from custom_dispatch.link.arguments import arguments_by_name, buffers_of
+from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.link.corrections.open_sizes import is_from_onnx
 from custom_dispatch.link.operations import functions_of
 from custom_dispatch.match.example import Example, read_example
@@ -208,7 +208,7 @@ def _node(kernel: Kernel, operator: str) -> onnx.NodeProto:
             "correct the name, or give a node or a graph.",
         )
     most = onnx.defs.get_schema(operator).max_input
-    names = [item.name for item in buffers_of(kernel)][:most]
+    names = [item.name for item in kernel.buffers][:most]
     return onnx.helper.make_node(operator, names, [item.name for item in kernel.outputs])
 
 
@@ -221,7 +221,7 @@ def _check(
 ) -> None:
     """Require the kernel's operands, scalars and results."""
     scalars = scalars_of(kernel)
-    buffers = {item.name: item for item in buffers_of(kernel)}
+    buffers = {item.name: item for item in kernel.buffers}
     functions = [value for value in fixed.values() if callable(value)]
     numbers = [name for item in functions for name in inspect.signature(item).parameters]
     names = [*buffers, *scalars, *numbers]
@@ -294,7 +294,7 @@ def _example(pattern: Pattern, computed: Computed, searched: Searched) -> Exampl
         names = [arguments.get(item.name, item.name) for item in graph.input]
         example = read_example(pattern, module, names)
         defaults = {_kind_of(node): _defaults(node, version) for node in graph.node}
-    scalars = {*example.operands.values()} - {item.name for item in buffers_of(kernel)}
+    scalars = {*example.operands.values()} - {item.name for item in kernel.buffers}
     return dataclasses.replace(
         example,
         operands={v: name for v, name in example.operands.items() if name not in scalars},
@@ -308,7 +308,7 @@ def _typed(kernel: Kernel, graph: onnx.GraphProto) -> onnx.GraphProto:
     """A graph whose inputs and outputs have the element types of the kernel's operands."""
     typed = onnx.GraphProto()
     typed.CopyFrom(graph)
-    operands = {item.name: item for item in buffers_of(kernel)}
+    operands = {item.name: item for item in kernel.buffers}
     pairs = [(value, operands.get(value.name)) for value in typed.input]
     for value, operand in [*pairs, *zip(typed.output, kernel.outputs, strict=True)]:
         if operand is not None:
