@@ -33,7 +33,7 @@ from custom_dispatch.link.operations import (
     set_type,
     type_of,
 )
-from custom_dispatch.link.public_functions import updates_of
+from custom_dispatch.link.public_functions import append_text, updates_of
 
 _PIPELINE = (
     "builtin.module(inline,func.func(convert-elementwise-to-linalg),"
@@ -210,22 +210,13 @@ def put_in_front(module: ir.Module, preflight: Preflight) -> None:
     if preflight.returns_sizes:
         _guard(module, preflight)
         return
-    _append(module, preflight.text)
+    append_text(module, preflight.text)
     block = preflight.function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(block):
         callee = ir.FlatSymbolRefAttr.get(preflight_symbol(name_of(preflight.function)))
         ir.Operation.create(
             "func.call", operands=list(block.arguments), attributes={"callee": callee}
         )
-
-
-def _append(module: ir.Module, text: str) -> list[ir.Operation]:
-    added = ir.Module.parse(text, module.context)
-    operations = [op.operation for op in added.body.operations]
-    kept = [op for op in operations if op.name != "func.func" or not is_declaration(op)]
-    for op in kept:
-        module.body.append(op)
-    return kept
 
 
 def _guard(module: ir.Module, preflight: Preflight) -> None:
@@ -243,7 +234,7 @@ def _guard(module: ir.Module, preflight: Preflight) -> None:
     original.attributes["sym_name"] = ir.StringAttr.get(moved)
     original.attributes["sym_visibility"] = ir.StringAttr.get("private")
     declared = f"func.func private @{quote(moved)}{type_of(original)}\n"
-    for op in _append(module, f"{text}{preflight.text}\n{declared}"):
+    for op in append_text(module, f"{text}{preflight.text}\n{declared}"):
         if op.attributes["sym_name"] == name:
             for attribute, value in outer.items():
                 op.attributes[attribute] = value

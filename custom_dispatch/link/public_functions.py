@@ -63,21 +63,23 @@ def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) 
         written.append((op, interface))
     if graph:
         for text in write_graphs(module, written):
-            _append(module, text)
+            append_text(module, text)
         return
     for op, interface in written:
         declared = f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}"
-        _append(module, f"{declared}\n{interface.write()}")
+        append_text(module, f"{declared}\n{interface.write()}")
 
 
-def _append(module: ir.Module, text: str) -> None:
-    """Add what a text says to a module, but for what it only declares."""
+def append_text(module: ir.Module, text: str) -> list[ir.Operation]:
+    """Add what a text says to a module, but for what it only declares; return what was added."""
     known = {name_of(op): str(op) for op in symbols_of(module) if op.name == "util.global"}
     named = [item for name, item in known.items() if f"@{quote(name)}" in text]
     added = ir.Module.parse("\n".join([*named, text]), module.context)
-    for op in list(added.body.operations)[len(named) :]:
-        if not is_function(op.operation) or not is_declaration(op.operation):
-            module.body.append(op)
+    operations = [op.operation for op in added.body.operations][len(named) :]
+    kept = [op for op in operations if not (is_function(op) and is_declaration(op))]
+    for op in kept:
+        module.body.append(op)
+    return kept
 
 
 def updates_of(op: ir.Operation) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> 
     if open_ is not None:
         tensor = TENSOR.fullmatch(str(found))
         return tensor is not None and open_["element"] in (None, tensor["element"])
-    mine, its = _plain(wanted), _plain(found)
+    mine, its = builtin_type(wanted), builtin_type(found)
     if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
         return False
     if mine.element_type != its.element_type:
@@ -42,7 +42,7 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> 
 
 def other_element(wanted: ir.Type, found: ir.Type) -> tuple[ir.Type, ir.Type] | None:
     """The element types of two tensors, if these alone tell them apart."""
-    mine, its = _plain(wanted), _plain(found)
+    mine, its = builtin_type(wanted), builtin_type(found)
     if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
         return None
     if mine.element_type == its.element_type or not _fits_sizes(mine, its, ()):
@@ -93,14 +93,10 @@ def fits_number(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = 
 
 def _count(kind: ir.Type) -> int | None:
     """How many elements a tensor has; None where it does not say so."""
-    plain = _plain(kind)
+    plain = builtin_type(kind)
     if not isinstance(plain, ir.RankedTensorType) or not plain.has_static_shape:
         return None
     return math.prod(int(size) for size in plain.shape)
-
-
-def _plain(kind: ir.Type) -> ir.Type | None:
-    return builtin_type(kind) if str(kind).startswith("!torch.") else kind
 
 
 Axes = Sequence[int]

@@ -8,7 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import as_written, number_of
-from custom_dispatch.link.dialects.torch_types import builtin_type
+from custom_dispatch.link.dialects.torch_types import builtin_type, constant
 from custom_dispatch.link.operations import create, kind_of, operations_of
 
 _WIDENED = re.compile(
@@ -123,7 +123,7 @@ def _compute_wide(op: ir.Operation, count: int, *, is_typed: bool = False) -> No
     with ir.InsertionPoint(op), op.location:
         is_small = kind != op.results[0].type
         if is_typed and is_small and str(op.operands[last].type) == "!torch.int":
-            op.operands[last] = _integer(_TYPES[_element(kind)])
+            op.operands[last] = constant(_TYPES[_element(kind)])
         for index, value in enumerate(list(op.operands)[:count]):
             op.operands[index] = _cast(value, _wide(value.type))
     for result in op.results:
@@ -147,13 +147,12 @@ def _rms_norm(op: ir.Operation) -> ir.Operation:
     axis, rank = int(_attribute(op, "axis", -1)), ir.RankedTensorType(builtin_type(x.type)).rank
     with ir.InsertionPoint(op), op.location:
         sizes = [
-            create("torch.aten.size.int", ir.Type.parse("!torch.int"), x, _integer(dim))
+            create("torch.aten.size.int", ir.Type.parse("!torch.int"), x, constant(dim))
             for dim in range(axis % rank, rank)
         ]
         shape = create("torch.prim.ListConstruct", ir.Type.parse("!torch.list<int>"), *sizes)
-        epsilon = ir.FloatAttr.get_f64(_attribute(op, "epsilon", 1e-5))
-        number = create("torch.constant.float", ir.Type.parse("!torch.float"), value=epsilon)
-        return _replaced(op, "torch.aten.rms_norm", x, shape, scale, number)
+        epsilon = constant(float(_attribute(op, "epsilon", 1e-5)))
+        return _replaced(op, "torch.aten.rms_norm", x, shape, scale, epsilon)
 
 
 def _write_fmod(op: ir.Operation) -> None:
@@ -167,7 +166,7 @@ def _write_fmod(op: ir.Operation) -> None:
         least = create("torch.aten.minimum", kind, rest, numbers[0])  # -0.0 of -0.0
         opposite = create("torch.aten.neg", kind, rest)
         bit = _with(numbers[0].type, "i1")
-        is_negative = create("torch.aten.lt.Scalar", bit, numbers[0], _integer(0))
+        is_negative = create("torch.aten.lt.Scalar", bit, numbers[0], constant(0))
         _replaced(op, "torch.aten.where.self", is_negative, opposite, least)
 
 
@@ -189,10 +188,5 @@ def _wide(kind: ir.Type) -> ir.Type:
 def _cast(value: Any, kind: ir.Type) -> Any:
     if value.type == kind:
         return value
-    dtype = _integer(_TYPES[_element(kind)])
+    dtype = constant(_TYPES[_element(kind)])
     return create("torch.prims.convert_element_type", kind, value, dtype)
-
-
-def _integer(number: int) -> Any:
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
-    return create("torch.constant.int", ir.Type.parse("!torch.int"), value=attribute)
