@@ -43,20 +43,13 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
     neighbours along x. The same input gives the same text. `.approx` results are at least as exact
     as a GPU's.
 
-    Parameters
-    ----------
-    module
-        The PTX, read.
-    kernels
-        What to lower; their symbols differ.
-    checked
-        Whether the kernels' memory accesses and more are checked while they run
-        (`checked/checks.py`). The code then needs a C library, and `printf` works.
+    - `module`: the PTX, read.
+    - `kernels`: what to lower; their symbols differ.
+    - `checked`: whether the kernels' memory accesses and more are checked while they run
+      (`checked/checks.py`). The code then needs a C library, and `printf` works.
 
-    Returns
-    -------
-    CpuCode
-        The contents of the variant's ``builtin.module { ... }``, and what its exports must say.
+    Returns: the contents of the variant's ``builtin.module { ... }``, and what its exports must
+    say.
     """
     symbols = global_symbols(module)
     used: set[str] = set()

@@ -35,14 +35,9 @@ _CALL_TABLES = (".calltargets", ".callprototype")
 class BodyReader:
     """Reads one function's body.
 
-    Parameters
-    ----------
-    stream
-        At the opening brace.
-    files
-        The source files that `.file` numbers.
-    parameters
-        The function's parameters and results; one declared `.reg` is a register.
+    - `stream`: at the opening brace.
+    - `files`: the source files that `.file` numbers.
+    - `parameters`: the function's parameters and results; one declared `.reg` is a register.
     """
 
     def __init__(
@@ -63,10 +58,7 @@ class BodyReader:
     def read(self) -> tuple[tuple[Statement, ...], tuple[Variable, ...], Span]:
         """Read up to and including the closing brace.
 
-        Returns
-        -------
-        tuple
-            The statements, the variables, and the span between the braces.
+        Returns: the statements, the variables, and the span between the braces.
         """
         stream = self._stream
         start = stream.expect("{", "before a body").end

@@ -31,12 +31,8 @@ def check_module(
 ) -> None:
     """Check that a module holds a kernel as declared, for an architecture.
 
-    Parameters
-    ----------
-    origin
-        Where the module comes from, for errors: a file's name.
-    symbol
-        The entry's name in the module, where it is another than declared.
+    - `origin`: where the module comes from, for errors: a file's name.
+    - `symbol`: the entry's name in the module, where it is another than declared.
     """
     _check_target(module, kernel, arch, origin)
     entry = module.entry(symbol or kernel.entry)
@@ -58,10 +54,7 @@ def check_module(
 def no_entry(kernel: Kernel, names: Sequence[str], origin: str) -> PtxError:
     """The error of an object without the kernel's entry, with the name that was probably meant.
 
-    Parameters
-    ----------
-    names
-        The entries that the object has.
+    `names`: the entries that the object has.
     """
     # C++ mangles a name as its length and itself, with the types behind it: _Z5scalePKfPfi.
     parts = _WORDS.findall(_ARGUMENTS.sub("", cpp_name(kernel.entry).function))
@@ -114,10 +107,7 @@ def check_parameters(
 ) -> None:
     """Compare an entry's parameters with a declaration's C signature.
 
-    Parameters
-    ----------
-    found
-        A description and a size in bytes, for every parameter in order.
+    `found`: a description and a size in bytes, for every parameter in order.
     """
     wanted = abi.parameters
     if len(found) != len(wanted):
@@ -253,10 +243,7 @@ def check_cluster(
     IREE launches with `cuLaunchKernel`, which has no parameter for it and keeps to what the object
     states.
 
-    Parameters
-    ----------
-    is_clustered
-        Whether the object can be launched in clusters only.
+    `is_clustered`: whether the object can be launched in clusters only.
     """
     if found == kernel.cluster and (found is not None or not is_clustered):
         return

@@ -92,14 +92,9 @@ def read_variables(
 ) -> tuple[Variable, ...]:
     """Read one declaration statement, which may declare several variables.
 
-    Parameters
-    ----------
-    stream
-        At the state space.
-    scope
-        Where the names are declared; None for the module.
-    is_extern
-        Whether `.extern` stood before.
+    - `stream`: at the state space.
+    - `scope`: where the names are declared; None for the module.
+    - `is_extern`: whether `.extern` stood before.
     """
     line = stream.peek().line
     space = stream.take().text[1:]

@@ -35,12 +35,8 @@ MAX_DEPTH = 128
 class Scope:
     """The names declared between one pair of braces.
 
-    Parameters
-    ----------
-    parent
-        The enclosing scope, or None for a function's own.
-    number
-        0 for a function's own scope; unique within the function.
+    - `parent`: the enclosing scope, or None for a function's own.
+    - `number`: 0 for a function's own scope; unique within the function.
     """
 
     def __init__(self, parent: Scope | None, number: int) -> None:

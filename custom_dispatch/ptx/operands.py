@@ -28,10 +28,7 @@ OPAQUE_TYPES: Final = frozenset({"texref", "samplerref", "surfref", "tensormap"}
 def type_size(name: str) -> int:
     """Bytes that one element of a type takes in memory.
 
-    Parameters
-    ----------
-    name
-        A fundamental or opaque type without its dot: ``"f32"``, ``"b8"``, ``"texref"``.
+    `name`: a fundamental or opaque type without its dot: ``"f32"``, ``"b8"``, ``"texref"``.
     """
     if name == "tensormap":
         return 128

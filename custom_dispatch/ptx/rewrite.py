@@ -50,11 +50,8 @@ def check_rewritten(
 def rewrite_entry(text: str, module: Module, name: str, abi: Abi) -> list[Edit]:
     """What is to be replaced for an entry to take the parameters that IREE passes.
 
-    Parameters
-    ----------
-    name
-        An entry's name, which has the C signature that `abi` describes. There is nothing to do for
-        one that was rewritten before.
+    `name`: an entry's name, which has the C signature that `abi` describes. There is nothing to do
+    for one that was rewritten before.
     """
     entry = module.entry(name)
     if entry is None:  # pragma: no cover - the module was compared with the declaration before

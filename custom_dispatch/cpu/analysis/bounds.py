@@ -35,12 +35,8 @@ def within(low: int, high: int, bits: int) -> Bounds | None:
 def bounds_of(operation: str, x: Bounds | None, y: Bounds | None, bits: int) -> Bounds | None:
     """The bounds of what an operation gives; None where they are not known.
 
-    Parameters
-    ----------
-    operation
-        LLVM's name, such as ``add``.
-    x, y
-        The operands' bounds, where they are known.
+    - `operation`: LLVM's name, such as ``add``.
+    - `x`, `y`: the operands' bounds, where they are known.
     """
     if operation == "and":
         return _masked(x, y)
@@ -69,12 +65,9 @@ def bounds_of(operation: str, x: Bounds | None, y: Bounds | None, bits: int) -> 
 def resized(operation: str, x: Bounds | None, source: str, target: str) -> Bounds | None:
     """The bounds of what ``zext``, ``sext`` or ``trunc`` makes of an integer.
 
-    Parameters
-    ----------
-    x
-        Its bounds, where they are known.
-    source, target
-        The types, such as ``i32``. Of truth values, whose sign is no sign, nothing is said.
+    - `x`: its bounds, where they are known.
+    - `source`, `target`: the types, such as ``i32``. Of truth values, whose sign is no sign,
+      nothing is said.
     """
     if x is None or not {"i1", POINTER}.isdisjoint((source, target)):
         return None

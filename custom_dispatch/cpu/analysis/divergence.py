@@ -70,18 +70,11 @@ def find_divergence(
 ) -> Divergence | None:
     """What diverging at some branches means for every block.
 
-    Parameters
-    ----------
-    live
-        The registers that are live where a block starts.
-    divergent
-        The blocks whose branches lanes may take differently.
+    - `live`: the registers that are live where a block starts.
+    - `divergent`: the blocks whose branches lanes may take differently.
 
-    Returns
-    -------
-    Divergence or None
-        None where lanes could pass the block at which they are to meet, because of the order in
-        which the blocks are written.
+    Returns: None where lanes could pass the block at which they are to meet, because of the order
+    in which the blocks are written.
     """
     count = len(graph.blocks)
     exits = exit_blocks(graph)

@@ -44,10 +44,7 @@ class DroppedLoads:
 def dropped_loads(instructions: Sequence[Instruction]) -> DroppedLoads:
     """The loads of a kernel that may be dropped.
 
-    Parameters
-    ----------
-    instructions
-        All of its instructions, in the order of its blocks.
+    `instructions`: all of its instructions, in the order of its blocks.
     """
     loads = [item for item in instructions if _is_load(item)]
     held = _held(instructions, {id(load): 1 << bit for bit, load in enumerate(loads)})

@@ -49,10 +49,7 @@ PRINT = "__vprintf"
 def inline_calls(module: Module, entry: Entry, *, prints: bool = False) -> Entry:
     """An entry whose calls are replaced by the functions' bodies.
 
-    Parameters
-    ----------
-    prints
-        Whether `printf` can be run; else it is refused.
+    `prints`: whether `printf` can be run; else it is refused.
     """
     if not any(isinstance(s, Instruction) and opcode_base(s) == "call" for s in entry.body):
         return entry

@@ -75,10 +75,7 @@ def reads(instruction: Instruction) -> set[str]:
 def local_registers(graph: Graph, ends: Callable[[Instruction], bool]) -> frozenset[str]:
     """The registers that are written and read in one stretch of instructions only.
 
-    Parameters
-    ----------
-    ends
-        Which instructions end a stretch, as the end of a block does; one belongs to both sides.
+    `ends`: which instructions end a stretch, as the end of a block does; one belongs to both sides.
     """
     place: dict[str, int] = {}
     shared: set[str] = set()
@@ -141,12 +138,8 @@ def _effects(block: Block) -> tuple[set[str], set[str]]:
 def kept_across(instruction: Instruction | None, live: Live, keep: Iterable[Operand]) -> list[str]:
     """The registers that a thread that waits at an instruction has to keep, in order.
 
-    Parameters
-    ----------
-    live
-        What is live after such instructions.
-    keep
-        Operands of the instruction that are read after the wait.
+    - `live`: what is live after such instructions.
+    - `keep`: operands of the instruction that are read after the wait.
     """
     if instruction is None:
         return []
@@ -159,19 +152,11 @@ def live_after(
 ) -> Live:
     """The registers live just after chosen instructions.
 
-    Parameters
-    ----------
-    graph
-        A kernel's basic blocks; no instruction object occurs twice in it.
-    chosen
-        Which instructions to answer for.
-    before
-        The registers live where each block starts.
+    - `graph`: a kernel's basic blocks; no instruction object occurs twice in it.
+    - `chosen`: which instructions to answer for.
+    - `before`: the registers live where each block starts.
 
-    Returns
-    -------
-    dict
-        By the instruction's ``id``: itself, and the names of the registers read after it.
+    Returns: by the instruction's ``id``: itself, and the names of the registers read after it.
     """
     found: Live = {}
     for block in graph.blocks:

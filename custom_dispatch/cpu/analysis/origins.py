@@ -44,14 +44,9 @@ _NONE: frozenset[Origin] = frozenset()
 class Origins:
     """The origins of an entry's registers.
 
-    Parameters
-    ----------
-    entry
-        The kernel, its calls put in place.
-    bindings
-        How many of its first parameters are pointers.
-    variables
-        Names of the variables that have memory.
+    - `entry`: the kernel, its calls put in place.
+    - `bindings`: how many of its first parameters are pointers.
+    - `variables`: names of the variables that have memory.
     """
 
     def __init__(self, entry: Entry, bindings: int, variables: Set[str]) -> None:

@@ -46,10 +46,7 @@ def value_type(type_name: str) -> str:
 class Frame:
     """What instruction lowerings read and write.
 
-    Parameters
-    ----------
-    place
-        Which of a block's threads it is: its x, y and z, each an i32.
+    `place`: which of a block's threads it is: its x, y and z, each an i32.
     """
 
     def __init__(

@@ -23,10 +23,7 @@ def special_register(
 
     The clocks are the CPU's counter: they go up, in no particular unit.
 
-    Parameters
-    ----------
-    place
-        Which of the block's threads asks.
+    `place`: which of the block's threads asks.
     """
     name, _, axis = register.name[1:].partition(".")
     block, shared = thread.kernel.block, thread.memory.shared

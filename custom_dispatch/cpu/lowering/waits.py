@@ -25,26 +25,17 @@ class Waits(ABC):
     def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
         """Wait until a barrier of the block is complete.
 
-        Parameters
-        ----------
-        number
-            The barrier's number, an i32.
-        keep
-            Operands of the instruction that are read after the wait.
+        - `number`: the barrier's number, an i32.
+        - `keep`: operands of the instruction that are read after the wait.
         """
 
     @abstractmethod
     def meet_lanes(self, mask: str, words: Sequence[str], keep: Iterable[Operand] = ()) -> None:
         """Show some words to other lanes, and wait until they all have shown theirs.
 
-        Parameters
-        ----------
-        mask
-            The lanes to wait for, an i32; 0 for those that wait at this very instruction.
-        words
-            i32 values.
-        keep
-            Operands of the instruction that are read after the wait.
+        - `mask`: the lanes to wait for, an i32; 0 for those that wait at this very instruction.
+        - `words`: i32 values.
+        - `keep`: operands of the instruction that are read after the wait.
         """
 
     @abstractmethod
@@ -72,12 +63,8 @@ class Waits(ABC):
     def reduce(self, operation: str, neutral: int) -> SsaValue:
         """What the lanes showed first, combined.
 
-        Parameters
-        ----------
-        operation
-            ``add``, ``and``, ``or``, ``xor``, or an intrinsic such as ``llvm.umin``.
-        neutral
-            What changes no result.
+        - `operation`: ``add``, ``and``, ``or``, ``xor``, or an intrinsic such as ``llvm.umin``.
+        - `neutral`: what changes no result.
         """
         b = self.b
         group = self.group()

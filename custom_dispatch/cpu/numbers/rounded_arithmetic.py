@@ -143,14 +143,9 @@ def _is_negative(value: SsaValue) -> SsaValue:
 def _assemble(total: SsaValue, rest: SsaValue, exponent: SsaValue, rounding: str) -> SsaValue:
     """``(total + rest) * 2**exponent`` as an f64, in one rounding.
 
-    Parameters
-    ----------
-    total
-        A normal number: the sum rounded to nearest. For zero the result means nothing.
-    rest
-        Only its sign counts.
-    exponent
-        An i64 of moderate size.
+    - `total`: a normal number: the sum rounded to nearest. For zero the result means nothing.
+    - `rest`: only its sign counts.
+    - `exponent`: an i64 of moderate size.
     """
     bits = total.as_bits()
     negative = _is_negative(total)
@@ -202,14 +197,9 @@ ROUNDED: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "r
 def rounded_f64(base: str, values: list[SsaValue], rounding: str) -> SsaValue:
     """An f64 operation: a directed rounding, or an `fma`.
 
-    Parameters
-    ----------
-    base
-        One of `ROUNDED`.
-    values
-        Its sources.
-    rounding
-        ``"rn"`` for `fma` alone, or ``"rz"``, ``"rm"``, ``"rp"``.
+    - `base`: one of `ROUNDED`.
+    - `values`: its sources.
+    - `rounding`: ``"rn"`` for `fma` alone, or ``"rz"``, ``"rm"``, ``"rp"``.
     """
     b = values[0].b
     if base == "div":

@@ -74,16 +74,11 @@ def _widen_byte(byte: SsaValue, element: str) -> SsaValue:
 def narrow(value: SsaValue, element: str, rounding: str = "rn") -> SsaValue:
     """An f32 rounded to another type, as its bits; those of NaN are ones, but for the sign.
 
-    Parameters
-    ----------
-    value
-        The f32.
-    element
-        ``"f16"``, ``"bf16"``, or one of `BYTES`: what is too large for these becomes the largest
-        finite number.
-    rounding
-        ``"rn"`` (to nearest even; the only one of `BYTES`), ``"rz"`` (towards zero), ``"rm"``
-        (down) or ``"rp"`` (up).
+    - `value`: the f32.
+    - `element`: ``"f16"``, ``"bf16"``, or one of `BYTES`: what is too large for these becomes the
+      largest finite number.
+    - `rounding`: ``"rn"`` (to nearest even; the only one of `BYTES`), ``"rz"`` (towards zero),
+      ``"rm"`` (down) or ``"rp"`` (up).
     """
     is_nan = value.cmp("uno", value)
     bits = value.as_bits()
@@ -105,12 +100,8 @@ def _step(
 ) -> SsaValue:
     """The bits of a number rounded to nearest, moved to where a directed rounding puts it.
 
-    Parameters
-    ----------
-    beyond
-        Whether the number lies above, and whether below, what it was rounded from.
-    negative
-        Whether that is negative.
+    - `beyond`: whether the number lies above, and whether below, what it was rounded from.
+    - `negative`: whether that is negative.
     """
     above, below = beyond
     positive = ~negative
@@ -173,12 +164,8 @@ def to_integral(value: SsaValue, how: str) -> SsaValue:
     LLVM would call `roundeven`, `ceil` and so on where the CPU has no instruction, and IREE links
     only some of them.
 
-    Parameters
-    ----------
-    value
-        An f32 or f64.
-    how
-        ``"rni"`` (nearest even), ``"rzi"`` (towards zero), ``"rmi"`` (down) or ``"rpi"`` (up).
+    - `value`: an f32 or f64.
+    - `how`: ``"rni"`` (nearest even), ``"rzi"`` (towards zero), ``"rmi"`` (down) or ``"rpi"`` (up).
     """
     magnitude = value.call("fabs")
     # From here on upwards every number is integral; adding it rounds the digits behind the point.
@@ -205,12 +192,8 @@ def two_sum(x: SsaValue, y: SsaValue) -> tuple[SsaValue, SsaValue]:
 def round_directed(total: SsaValue, error: SsaValue, rounding: str) -> SsaValue:
     """The exact sum of two f64, as `two_sum` gives it, rounded to f32.
 
-    Parameters
-    ----------
-    total, error
-        A number and a part of it too small to show.
-    rounding
-        ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
+    - `total`, `error`: a number and a part of it too small to show.
+    - `rounding`: ``"rz"`` (towards zero), ``"rm"`` (down) or ``"rp"`` (up).
     """
     near = total.cast("fptrunc", "f32")
     back = near.cast("fpext", "f64")

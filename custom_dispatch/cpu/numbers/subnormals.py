@@ -47,10 +47,7 @@ def _keeps(instruction: Instruction) -> bool:
 def keep_subnormals(b: Builder, architecture: str) -> Callable[[], None]:
     """Switch flushing off; what is returned writes the code that puts it back as it was.
 
-    Parameters
-    ----------
-    architecture
-        IREE's name of it, ``"x86_64"`` or ``"arm_64"``. On any other flushing stays on.
+    `architecture`: IREE's name of it, ``"x86_64"`` or ``"arm_64"``. On any other flushing stays on.
     """
     if architecture not in _FLUSHING:
         return lambda: None

@@ -183,10 +183,7 @@ class Builder:
     ) -> SsaValue:
         """Call an LLVM intrinsic by its name without the overload suffix, ``"llvm.fma"``.
 
-        Parameters
-        ----------
-        types
-            The arguments' types, where they differ from the result's.
+        `types`: the arguments' types, where they differ from the result's.
         """
         types = types or [result] * len(arguments)
         names = list(map(self.typed, arguments, types))
@@ -203,12 +200,9 @@ class Builder:
     def call(self, symbol: str, arguments: Arguments, result: str = "", kind: str = "") -> SsaValue:
         """Call a function; returns its result, or an empty text where it has none.
 
-        Parameters
-        ----------
-        arguments
-            Values with their types.
-        kind
-            What stands behind the arguments of a function that takes a variable number of them.
+        - `arguments`: values with their types.
+        - `kind`: what stands behind the arguments of a function that takes a variable number of
+          them.
         """
         names = ", ".join(self.typed(*argument) for argument in arguments)
         types = ", ".join(type_name for _, type_name in arguments)
@@ -235,12 +229,8 @@ class Builder:
     def long_function(self, what: str, arguments: list[SsaValue], write: LongFunction) -> SsaValue:
         """A function of some values of one type, its result's too, that takes many operations.
 
-        Parameters
-        ----------
-        what
-            Its name; the same name is the same function.
-        write
-            Writes it for the values given; returns the result.
+        - `what`: its name; the same name is the same function.
+        - `write`: writes it for the values given; returns the result.
         """
         del what
         return write(arguments)
@@ -292,10 +282,7 @@ class Builder:
 class FunctionBuilder(Builder):
     """Collects the lines of a function that has each constant once, at its start.
 
-    Parameters
-    ----------
-    symbol
-        Start of the names of the functions it calls; without one it calls none.
+    `symbol`: start of the names of the functions it calls; without one it calls none.
     """
 
     def __init__(self, symbol: str = "") -> None:
@@ -398,14 +385,9 @@ def function_text(
 ) -> list[str]:
     """The lines of a function that only this module calls.
 
-    Parameters
-    ----------
-    arguments
-        Names with their types.
-    body
-        The lines between its braces.
-    attribute
-        Such as ``no_inline``.
+    - `arguments`: names with their types.
+    - `body`: the lines between its braces.
+    - `attribute`: such as ``no_inline``.
     """
     arrow = f" -> {result}" if result else ""
     attributes = f" attributes {{{attribute}}}" if attribute else ""

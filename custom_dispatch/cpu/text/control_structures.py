@@ -40,19 +40,11 @@ Turn = Callable[[SsaValue, list[SsaValue]], list[SsaValue]]
 def fold(b: Builder, count: Given, initial: Arguments, body: Turn) -> list[SsaValue]:
     """A loop that carries values.
 
-    Parameters
-    ----------
-    count
-        How often it runs, an i32.
-    initial
-        The carried values at its start, with their types.
-    body
-        From the index and the carried values to the next ones.
+    - `count`: how often it runs, an i32.
+    - `initial`: the carried values at its start, with their types.
+    - `body`: from the index and the carried values to the next ones.
 
-    Returns
-    -------
-    list
-        The values after the last turn.
+    Returns: the values after the last turn.
     """
     head, inside, after = (b.fresh_label(name) for name in ("head", "body", "after"))
     types = [type_name for _, type_name in initial]

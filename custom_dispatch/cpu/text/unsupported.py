@@ -21,12 +21,8 @@ def unsupported(
 ) -> Exception:
     """The error naming an instruction, its kernel and its place.
 
-    Parameters
-    ----------
-    reason
-        Why, when it is not the instruction as such: ``"with a predicate"``.
-    instead
-        What to do, where that is known better than to do without the instruction.
+    - `reason`: why, when it is not the instruction as such: ``"with a predicate"``.
+    - `instead`: what to do, where that is known better than to do without the instruction.
     """
     where = f"PTX line {instruction.line}"
     if instruction.location is not None:
@@ -49,10 +45,7 @@ def unsupported(
 def malformed(kernel: str, what: str, at: Instruction | None = None) -> PtxError:
     """The error for PTX that no compiler prints.
 
-    Parameters
-    ----------
-    what
-        What is wrong: "register `%r1` has the type `.x`".
+    `what`: what is wrong: "register `%r1` has the type `.x`".
     """
     place = "" if at is None else f", PTX line {at.line}"
     return PtxError(

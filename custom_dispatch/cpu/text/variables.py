@@ -26,12 +26,8 @@ def global_symbols(module: Module) -> dict[str, str]:
 def global_texts(module: Module, symbols: Mapping[str, str], used: set[str]) -> list[str]:
     """The definitions of variables, and of those whose addresses they hold.
 
-    Parameters
-    ----------
-    symbols
-        Every variable's symbol, by its PTX name.
-    used
-        The names of the variables that code refers to.
+    - `symbols`: every variable's symbol, by its PTX name.
+    - `used`: the names of the variables that code refers to.
     """
     variables = {v.name: v for v in module.variables if v.name in symbols}
     wanted = reachable_variables(module, symbols, used)

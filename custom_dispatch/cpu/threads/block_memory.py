@@ -82,16 +82,11 @@ def place_shared(variables: Iterable[Variable], dynamic: int) -> SharedMemory:
 class BlockMemory:
     """The layout of a block's memory.
 
-    Parameters
-    ----------
-    suspends
-        Whether its threads ever stop before their end.
-    lockstep
-        Whether they only do so at one barrier, all together: no warps to keep track of then.
-    words
-        How many 32-bit words a lane shows others at most.
-    by_warps
-        Whether warps stop and go on as a whole, and not threads by themselves.
+    - `suspends`: whether its threads ever stop before their end.
+    - `lockstep`: whether they only do so at one barrier, all together: no warps to keep track of
+      then.
+    - `words`: how many 32-bit words a lane shows others at most.
+    - `by_warps`: whether warps stop and go on as a whole, and not threads by themselves.
     """
 
     def __init__(

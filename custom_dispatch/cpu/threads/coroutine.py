@@ -34,10 +34,7 @@ _MAX_LOCAL_ALIGN = 16
 class Coroutine(Waits):
     """What instruction lowerings use to make a thread wait.
 
-    Parameters
-    ----------
-    live
-        By the ``id`` of an instruction: itself and the registers live after it.
+    `live`: by the ``id`` of an instruction: itself and the registers live after it.
     """
 
     def __init__(self, frame: Frame, live: Live) -> None:

@@ -120,10 +120,7 @@ def _run_warp(b: Builder, thread: ThreadCode, number: SsaValue, alive: Cell) -> 
 def _run_lanes(b: Builder, thread: ThreadCode, cells: list[Cell], alive: Cell) -> None:
     """Run the threads of each warp until all of them wait at barriers, or have ended.
 
-    Parameters
-    ----------
-    cells
-        For the lanes that wait, that have ended, and that are released, as bits.
+    `cells`: for the lanes that wait, that have ended, and that are released, as bits.
     """
     threads = b.const(thread.memory.threads, 32)
     _, ended, released = cells
@@ -191,10 +188,7 @@ def _release_lanes(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell
 
     A mask of zero stands for the lanes at the same place (`activemask`).
 
-    Parameters
-    ----------
-    cells
-        The lanes that wait, that have ended, and that are released, as bits.
+    `cells`: the lanes that wait, that have ended, and that are released, as bits.
     """
     memory, checks = thread.memory, thread.checks
     first, lanes = warp

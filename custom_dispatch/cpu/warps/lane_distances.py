@@ -39,10 +39,7 @@ class DistantBuilder(LaneNames):
     def combine(self, operation: str, left: _Named, right: _Named, bits: int) -> Value | None:
         """An integer operation on values that are no vectors.
 
-        Returns
-        -------
-        Value or None
-            None where the result is a vector.
+        Returns: None where the result is a vector.
         """
         (a, x), (b, y) = left, right
         if x.is_known and y.is_known:

@@ -44,10 +44,7 @@ class NotYetError(Exception):
 class LaneFrame(Frame):
     """What instruction lowerings read and write, for 32 lanes.
 
-    Parameters
-    ----------
-    plan
-        What is known of the kernel; the registers' forms are widened where a value needs it.
+    `plan`: what is known of the kernel; the registers' forms are widened where a value needs it.
     """
 
     def __init__(self, builder: LaneMemory, plan: WarpPlan) -> None:
@@ -286,12 +283,8 @@ class LaneFrame(Frame):
     def activate(self, mask: str, *, whole: str = "") -> None:
         """Say which lanes are active from here on.
 
-        Parameters
-        ----------
-        mask
-            Their bits, an i32.
-        whole
-            Whether they are all lanes, an i1, if that is known already.
+        - `mask`: their bits, an i32.
+        - `whole`: whether they are all lanes, an i1, if that is known already.
         """
         one = self.lanes.one
         self.lanes.mask = mask

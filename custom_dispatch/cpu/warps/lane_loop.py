@@ -100,10 +100,7 @@ def gather(frame: LaneFrame, name: str, place: str) -> None:
 class LaneLoop(Waits):
     """A loop over the active lanes around one instruction.
 
-    Parameters
-    ----------
-    lanes
-        Where the loop is written, with the active lanes there.
+    `lanes`: where the loop is written, with the active lanes there.
     """
 
     def __init__(self, frame: LaneFrame, instruction: Instruction, lanes: LaneMemory) -> None:
@@ -127,12 +124,9 @@ class LaneLoop(Waits):
     ) -> None:
         """Write the loop.
 
-        Parameters
-        ----------
-        arrays, scalars
-            Where registers are, by name: those of all lanes, and those that hold the same for all.
-        variables
-            The warp's variables.
+        - `arrays`, `scalars`: where registers are, by name: those of all lanes, and those that hold
+          the same for all.
+        - `variables`: the warp's variables.
         """
         self._arrays, self._scalars, self._variables = arrays, scalars, variables
         with self._lanes.scope():

@@ -33,11 +33,8 @@ def vector_of(type_name: str) -> str:
 class LaneNames(Builder):
     """Collects the lines of a function that runs a warp.
 
-    Parameters
-    ----------
-    one
-        What writes for one thread into the same function: there, names are SSA names, and blocks
-        may be written.
+    `one`: what writes for one thread into the same function: there, names are SSA names, and blocks
+    may be written.
     """
 
     def __init__(self, one: FunctionBuilder) -> None:

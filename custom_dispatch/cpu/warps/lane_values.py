@@ -146,10 +146,7 @@ def _common_multiple(a: int, b: int) -> int:
 def form_of(value: Value, *, checked: bool = False) -> Form:
     """The narrowest form that holds a value.
 
-    Parameters
-    ----------
-    checked
-        Whether some lanes may become those of another value.
+    `checked`: whether some lanes may become those of another value.
     """
     if value.varying:
         return VARYING_FORM

@@ -36,10 +36,7 @@ _LONG_BLOCK = 400
 class WarpPass:
     """Lowers a kernel once, with what is known so far.
 
-    Parameters
-    ----------
-    plan
-        What is known; the registers' forms are widened where that does not do.
+    `plan`: what is known; the registers' forms are widened where that does not do.
     """
 
     def __init__(self, plan: WarpPlan) -> None:

@@ -29,12 +29,8 @@ STOPPED = "stopped"
 class WarpWaits(Waits):
     """What instruction lowerings use to make a warp wait.
 
-    Parameters
-    ----------
-    live
-        By the ``id`` of an instruction: itself and the registers live after it.
-    cells
-        Places of the active lanes and of those that have not ended, as bits.
+    - `live`: by the ``id`` of an instruction: itself and the registers live after it.
+    - `cells`: places of the active lanes and of those that have not ended, as bits.
     """
 
     def __init__(self, frame: LaneFrame, live: Live, cells: tuple[str, str]) -> None:
