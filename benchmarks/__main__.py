@@ -20,6 +20,7 @@ NEEDS = {
     "cpu.instructions_against_gpu": "a GPU and CuPy, to run",
     "gpu.calls": "a GPU, to run",
     "gpu.dispatch_chain": "a GPU, to run",
+    "gpu.graphs": "a GPU and CuPy, to run",
     "gpu.limiters": "a GPU and ncu, to run",
     "gpu.sanitize": "a GPU and compute-sanitizer, to run",
     "gpu.scratch": "a GPU, to run",

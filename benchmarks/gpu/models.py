@@ -12,6 +12,8 @@ transformers are
   and from JAX with kernels by pattern and by name (`cases/llama.py`). Its weights are made anew.
 - `llama-decode-1`, `llama-decode-16`: the layer for one new position of each of 1 or 16 sequences,
   with a cache of 4096 positions that is updated in place.
+- `qwen3-step-4-layers-1`, `qwen3-step-28-layers-16`: a step of a whole decoder for 1 or 16
+  sequences with a cache of 2048, logits included (`cases/decoder_steps.py`).
 - `qwen3`, `llama-1b` and so on: whole models of transformers with a mask, at sizes that nothing was
   tuned for (`cases/whole_models.py`). `--zoo` takes these alone.
 - `...-without-products`: with the other kernels, and the matrix products those of IREE.
@@ -37,9 +39,9 @@ from typing import Any
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases import llama, minilm, model_weights, whole_models
+from benchmarks.cases import decoder_steps, llama, minilm, model_weights, whole_models
 from benchmarks.cases.model import Arguments, Case, without_kernels
-from benchmarks.lib.gpu_profile import busy, generated_share
+from benchmarks.lib.gpu_profile import busy, generated_share, spans, timeline
 from benchmarks.lib.report import quartiles
 from custom_dispatch.runtime.graph_function import GraphFunction
 
@@ -49,6 +51,8 @@ ROUNDS, IN_A_ROW = 10, 12
 """How often everybody has a turn, and the calls of a turn, of which the first two do not count."""
 SLOW_S, SLOW_ROUNDS = 0.05, 5
 """Who takes longer has turns of one call, which count, and fewer of them."""
+MANY, IN_FLIGHT = 10, ", one of ten in flight"
+"""How many replays of a graph follow each other before one is waited for."""
 ALONE, OPEN = "IREE alone", "IREE alone, open sizes"
 """IREE without kernels, compiled for the sizes of the call, and for any."""
 MODES = ("default", "reduce-overhead")
@@ -63,6 +67,7 @@ CASES = {
     "llama-without-products": llama.WITHOUT_PRODUCTS,
     "llama-jax": llama.FROM_JAX,
     "llama-jax-any-length": llama.FROM_JAX_OF_ANY_LENGTH,
+    **decoder_steps.CASES,
     **whole_models.CASES,
 }
 
@@ -164,7 +169,8 @@ def run(
             eased = case.eased(on_device) if case.eased else None
             times = _times(module, programs, on_device, modes, eased)
             if device == "cuda":
-                right |= generated_share(busy(_calls_of(ours, on_device)[""]))
+                call = _calls_of(ours, on_device)[""]
+                right |= generated_share(busy(call)) | spans(timeline(call))
             yield {"model": name, "call": what, **right, **times}
 
 
@@ -219,8 +225,15 @@ def _calls_of(program: Any, given: Arguments) -> dict[str, Callable[[], Any]]:
     plain = partial(program.main, *held)
     if not isinstance(program.main, GraphFunction):
         return {"": plain}
-    program.main.replay(*held)
-    return {"": program.main.replay, ", copied in and out": plain}
+    replay = program.main.replay
+    replay(*held)
+
+    def in_flight() -> None:
+        for _ in range(MANY - 1):
+            replay(wait=False)
+        replay()
+
+    return {"": replay, IN_FLIGHT: in_flight, ", copied in and out": plain}
 
 
 @torch.no_grad()
@@ -257,6 +270,9 @@ def _times(
             # As a model is called: not after others have let IREE's threads fall asleep.
             turns = [_once(call) * 1e3 for _ in range(IN_A_ROW)]
             times[name] += turns[2:]
+    for name in times:
+        if name.endswith(IN_FLIGHT):
+            times[name] = [each / MANY for each in times[name]]
     found: dict[str, Any] = {name: quartiles(values) for name, values in times.items()}
     if given[0].is_cuda:
         for name in (each for each in variants if "orch" in each):

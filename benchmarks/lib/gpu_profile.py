@@ -21,16 +21,60 @@ def busy(call: Callable[[], Any]) -> Counter[str]:
     call
         Returns when its work is done.
     """
+    times: Counter[str] = Counter()
+    for event in _profile(call).key_averages():
+        times[event.key] += event.self_device_time_total / _CALLS  # type: ignore[assignment]
+    return times
+
+
+def timeline(call: Callable[[], Any]) -> list[tuple[str, float, float]]:
+    """What the GPU does in a call: each kernel or copy with when it begins and ends, in us.
+
+    Times count from the first's beginning. Those of the call are taken that has the median length.
+    """
+    events = [
+        (each.name, each.time_range.start, each.time_range.end)
+        for each in _profile(call).events()
+        if each.device_type == torch.autograd.DeviceType.CUDA
+    ]
+    events.sort(key=lambda each: each[1])
+    size = len(events) // _CALLS
+    if size * _CALLS != len(events):
+        raise RuntimeError(f"{len(events)} kernels and copies in {_CALLS} calls")
+    calls = [events[size * turn :][:size] for turn in range(_CALLS)]
+    calls.sort(key=lambda one: max(end for _, _, end in one) - one[0][1])
+    chosen = calls[_CALLS // 2]
+    return [(name, start - chosen[0][1], end - chosen[0][1]) for name, start, end in chosen]
+
+
+def spans(events: list[tuple[str, float, float]]) -> dict[str, float]:
+    """How long a call's work on the GPU takes in us: by itself, from first to last, and the gaps.
+
+    Parameters
+    ----------
+    events
+        Of `timeline`.
+    """
+    covered = last = 0.0
+    for _, start, end in events:
+        covered += max(0.0, end - max(start, last))
+        last = max(last, end)
+    return {
+        "launches": len(events),
+        "us from first to last": round(last, 1),
+        "us that one or more run": round(covered, 1),
+        "us that none runs": round(last - covered, 1),
+    }
+
+
+def _profile(call: Callable[[], Any]) -> Any:
     call()
     activities = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profile:
         for _ in range(_CALLS):
             call()
         torch.cuda.synchronize()
-    times: Counter[str] = Counter()
-    for event in profile.key_averages():
-        times[event.key] += event.self_device_time_total / _CALLS  # type: ignore[assignment]
-    return times
+    return profile
 
 
 def generated_share(times: Counter[str]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from custom_dispatch.runtime.program_report import (
     FUNCTION_COLUMNS,
     PART_COLUMNS,
     function_rows,
+    memory_text,
     part_rows,
     report_functions,
 )
@@ -139,6 +140,8 @@ def _module(content: bytes, file: Path) -> Found:
     def show() -> None:
         click.echo(f"module {module.name}")
         show_table(FUNCTION_COLUMNS, function_rows(functions))
+        if module.memory:
+            click.echo(memory_text(module.memory))
         show_table(PART_COLUMNS, part_rows(module.parts))
         if module.parameters is not None:
             click.echo(f"weights in a file of their own: {module.parameters}")
@@ -159,6 +162,7 @@ def _module(content: bytes, file: Path) -> Found:
         "name": module.name,
         "functions": told,
         "parts": module.parts,
+        "memory": module.memory,
         "parameters": module.parameters,
         "manifest": manifest,
         "notes": notes,

@@ -33,6 +33,8 @@ argument whose buffer it is, or nothing, with commas between."""
 UPDATES_KEY = "custom_dispatch.updates"
 """The key in the reflection of `f` under which the positions of the arguments stand that it writes
 into, with commas. Until it is opened to callers, it returns their new values before its results."""
+MEMORY_KEY = "custom_dispatch.memory"
+"""The key in the reflection of `f$graph` under which a text says what its module's graphs keep."""
 MANIFEST_KEY = "custom_dispatch.manifest"
 """The key in the reflection of every function under which a module says what was built in."""
 PARAMETERS_KEY = "custom_dispatch.parameters"

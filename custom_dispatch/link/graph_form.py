@@ -9,18 +9,20 @@ graph mode (iree/hal/drivers/cuda/cuda_device.c).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.errors import GraphError
-from custom_dispatch.format.keys import GRAPH
+from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS
 from custom_dispatch.link.operations import (
     create,
     global_of,
+    integer,
     is_declaration,
     name_of,
     operations_of,
@@ -40,6 +42,8 @@ _GLOBALS = ("util.global.load", "util.global.store")
 _COMMANDS = ("dispatch", "copy_buffer", "fill_buffer", "update_buffer")
 _MOST_AT_ONCE = 32
 """IREE_HAL_CUDA_MAX_CONCURRENT_GRAPH_NODE_COUNT (iree/hal/drivers/cuda/graph_command_buffer.c)."""
+_KINDS = {"input": "inputs", "output": "results"}
+"""What `graph_interface.py` calls a function's buffers, and what users do."""
 _REFLECTION = "iree.reflection"
 _SIZE = "iree.abi.transients.size.constant"
 
@@ -56,25 +60,32 @@ def record_once(content: bytes) -> bytes:
         for function in every:
             if not is_declaration(function):
                 _limit_width(function)
-        most = 1
+        kept = _allocate_transients(module, max([1, *map(_transients, functions)]))
         for function in functions:
-            most = max(most, _transients(function))
+            said = {item.name: item.attr for item in ir.DictAttr(function.attributes[_REFLECTION])}
+            said[MEMORY_KEY] = ir.StringAttr.get(kept)
+            function.attributes[_REFLECTION] = ir.DictAttr.get(said)
             _record(module, function)
-        _allocate_transients(module, most)
         return str(module).encode()
 
 
 def _limit_width(function: Any) -> None:
-    """Put a barrier after as many commands without one as a CUDA graph of IREE's may hold."""
-    commands = 0
+    """Put a barrier after as many commands without one as a CUDA graph of IREE's may hold.
+
+    And one after the first of several that follow several: what has many before it and many beside
+    it begins 2 to 4 us late on an H200, as long as a small kernel runs.
+    """
+    before = commands = 0
     for op in [op.operation for block in function.regions[0].blocks for op in block.operations]:
         kind = op.name.removeprefix("hal.command_buffer.")
-        if kind in ("create", "execution_barrier"):
-            commands = 0
+        if kind == "create":
+            before = commands = 0
+        elif kind == "execution_barrier":
+            before, commands = commands, 0
         elif kind in _COMMANDS:
-            if commands == _MOST_AT_ONCE:
+            if commands == _MOST_AT_ONCE or (commands == 1 and before > 1):
                 _barrier_of(op.operands[0]).clone(ip=ir.InsertionPoint(op))
-                commands = 0
+                before, commands = commands, 0
             commands += 1
 
 
@@ -219,16 +230,24 @@ def _may_be_passed(block: Any, blocks: list[Any]) -> bool:
     return False
 
 
-def _allocate_transients(module: ir.Module, size: int) -> None:
-    """Let the buffer that functions share have the size that the largest needs."""
+def _allocate_transients(module: ir.Module, size: int) -> str:
+    """Let the buffer that functions share have the size that the largest needs; say, for
+    `MEMORY_KEY`, how many bytes it and all other buffers take that graphs keep.
+    """
+    kept = dict.fromkeys(("inputs", "results", "state"), 0)
     for store in operations_of(module, "util.global.store"):
-        if global_of(store) != TRANSIENTS:
+        name, allocation = global_of(store), store.operands[0].owner
+        if isinstance(allocation, ir.Block) or allocation.name != "hal.allocator.allocate":
             continue
-        allocation = store.operands[0].owner.operation
-        with ir.InsertionPoint(allocation):
-            index = ir.IndexType.get()
-            bytes_ = create("arith.constant", index, value=ir.IntegerAttr.get(index, size))
-        allocation.operands[len(allocation.operands) - 1] = bytes_
+        last = len(allocation.operands) - 1
+        if name == TRANSIENTS:
+            with ir.InsertionPoint(allocation):
+                allocation.operands[last] = integer(size)
+        else:
+            found = re.fullmatch(r"custom_dispatch\..+\.(input|output)\d+", name)
+            kind = _KINDS[found[1]] if found else "state"
+            kept[kind] += ir.IntegerAttr(allocation.operands[last].owner.attributes["value"]).value
+    return ",".join(f"{kind}={count}" for kind, count in {**kept, "transients": size}.items())
 
 
 def _refused(function: Any, what: str) -> GraphError:

@@ -74,8 +74,31 @@ def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
     buffer = view.get_buffer()
     unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
     raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
-    raw = rt.DeviceArray(device, raw_view).to_host()
+    try:
+        raw = rt.DeviceArray(device, raw_view).to_host()
+    except RuntimeError as error:
+        if "ALREADY_REGISTERED" not in str(error):
+            raise
+        # The driver still has an earlier copy's pages, which the new array lies in.
+        raw = _through_staging(device, raw_view)
     return numpy.array(raw, copy=True).view(kind.to_numpy()).reshape(shape)
+
+
+def _through_staging(device: Any, view: Any) -> HostArray:
+    """Copy a buffer view of unsigned integers through memory that the driver allocates."""
+    source = view.get_buffer()
+    staging = device.allocator.allocate_buffer(
+        memory_type=rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE,
+        allowed_usage=rt.BufferUsage.TRANSFER_TARGET | rt.BufferUsage.MAPPING_SCOPED,
+        allocation_size=source.byte_length(),
+    )
+    semaphore = device.create_semaphore(0)
+    ends = [rt.HalFence.create_at(semaphore, count) for count in (0, 1)]
+    device.queue_copy(source, staging, wait_semaphores=ends[0], signal_semaphores=ends[1])
+    ends[1].wait()
+    dtype = rt.HalElementType.map_to_dtype(view.element_type)
+    array: HostArray = staging.map().asarray(view.shape, dtype)
+    return array
 
 
 def mapped(view: Any, kind: ElementType) -> HostArray | None:

@@ -28,6 +28,7 @@ from custom_dispatch.format.keys import (
     GRAPH,
     INTO,
     MANIFEST_KEY,
+    MEMORY_KEY,
     NAMES_KEY,
     PARAMETERS_KEY,
     RESULTS_KEY,
@@ -227,6 +228,13 @@ class ModuleFile:
     def parameters(self) -> NeededParameters | None:
         """The weights that it needs from another file, where it says so."""
         return needed_parameters(self._said(PARAMETERS_KEY))
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """The bytes of buffers that its graphs keep, by what they hold; empty without graphs."""
+        said = self._said(MEMORY_KEY)
+        items = (item.partition("=") for item in said.split(",")) if said else ()
+        return {kind: int(count) for kind, _, count in items}
 
     @property
     def why_no_manifest(self) -> str:

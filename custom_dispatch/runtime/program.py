@@ -45,7 +45,7 @@ class Program:
         self.device_reason: str = choice.reason
         self.manifest: Manifest | None = file.manifest
         self.label = file.label
-        self._size_bytes, self._parts = file.size_bytes, file.parts
+        self._size_bytes, self._parts, self._memory = file.size_bytes, file.parts, file.memory
         name = choice.device.argument
         access = access_to(name)
         with access:
@@ -136,6 +136,7 @@ class Program:
             self._parts,
             report_functions(types, self.manifest, self._parts, self.device.kind),
             report_kernels(self.manifest, self.device),
+            self._memory,
             self.manifest.slower_on(self.device.compute_capability) if self.manifest else (),
         )
 

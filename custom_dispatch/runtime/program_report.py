@@ -70,12 +70,16 @@ class ProgramReport:
     functions: tuple[FunctionReport, ...]
     kernels: tuple[KernelInProgram, ...]
     """None of them where the module does not say which it holds."""
+    memory: Mapping[str, int]
+    """The bytes of the buffers that graphs keep, from when they are loaded: "inputs", "results",
+    "state", and "transients" for what lies between. Empty without graphs."""
     slower: tuple[str, ...] = ()
     """Why the GPU runs code for an earlier one than it could, as sentences."""
 
     def __str__(self) -> str:
         lines = [f"{self.label} on {self.device}", f"because: {self.reason}", size_text(self), ""]
         lines += plain_lines(FUNCTION_COLUMNS, function_rows(self.functions))
+        lines += [memory_text(self.memory)] if self.memory else []
         if self.kernels:
             lines += ["", *plain_lines(_KERNEL_COLUMNS, [_cells(item) for item in self.kernels])]
         lines += ["", *self.slower] if self.slower else []
@@ -160,6 +164,12 @@ def size_text(report: ProgramReport) -> str:
         kinds[part.kind] = kinds.get(part.kind, 0) + part.size_bytes
     shares = ", ".join(f"{kind} {bytes_text(size)}" for kind, size in kinds.items())
     return f"size: {bytes_text(report.size_bytes)}" + (f" ({shares})" if shares else "")
+
+
+def memory_text(memory: Mapping[str, int]) -> str:
+    """What graphs keep, as a line."""
+    kept = ", ".join(f"{kind} {bytes_text(count)}" for kind, count in memory.items())
+    return f"kept by graphs: {kept}"
 
 
 def function_rows(functions: Sequence[FunctionReport]) -> list[tuple[str, ...]]:

@@ -348,3 +348,61 @@ def test_onnx_models_become_graphs() -> None:
     main = cd.load(cd.onnx.compile(model, ["cpu"], graph=True), "cpu").main
     given = drawn(1).reshape(4, 16), drawn(2).reshape(16, 4)
     np.testing.assert_allclose(main.replay(*given)[0], -(given[0] @ given[1]), rtol=1e-5)
+
+
+def test_the_memory_that_graphs_keep_is_reported(module: cd.CompiledModule, tmp_path: Path) -> None:
+    report = cd.load(module, "cpu").report()
+    kept = dict(report.memory)
+    assert kept.pop("transients") < 4096
+    assert kept == {"inputs": 512, "results": 768, "state": 256}  # of both functions
+    line = "kept by graphs: inputs 512 B, results 768 B, state 256 B, transients "
+    assert line in str(report)
+    path = module.save(tmp_path / "m.vmfb")
+    command = [sys.executable, "-m", "custom_dispatch", "inspect", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert line in done.stdout
+    plain = cd.load(cd.compile(MODEL, simple_mul, ["cpu"]), "cpu").report()
+    assert not plain.memory
+    assert "kept by graphs" not in str(plain)
+
+
+def test_results_are_read_while_the_driver_still_has_the_pages_of_an_earlier_copy(
+    module: cd.CompiledModule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from iree import runtime as rt
+
+    from custom_dispatch.runtime import device_array
+
+    def refuse(array: Any) -> Any:
+        raise RuntimeError("CUDA error 'CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED' (712)")
+
+    step = cd.load(module, "cpu").step
+    x, y = drawn(1), drawn(2)
+    step.replay(x, y)
+    monkeypatch.setattr(device_array, "_is_mappable", lambda view: False)
+    monkeypatch.setattr(rt.DeviceArray, "to_host", refuse)
+    np.testing.assert_allclose(step.outputs[0].to_host(), x * y + y, rtol=1e-6)
+
+
+def test_several_commands_do_not_directly_follow_several() -> None:
+    """They would begin late, as each waits for many others."""
+    from custom_dispatch.link.graph_form import record_once
+
+    fill = (
+        "hal.command_buffer.fill_buffer<%c : !hal.command_buffer> target(%b : !hal.buffer)"
+        '[%n, %n] pattern(%p : i32) flags("None")\n'
+    )
+    barrier = (
+        'hal.command_buffer.execution_barrier<%c : !hal.command_buffer> source("Dispatch") '
+        'target("Dispatch") flags("None")\n'
+    )
+    waves = barrier.join(fill * count for count in (3, 2, 4, 1, 2, 40)) + barrier
+    text = (
+        "util.func public @f(%d: !hal.device, %b: !hal.buffer, %n: index, %p: i32) {\n"
+        "%a = arith.constant -1 : i64\n"
+        '%c = hal.command_buffer.create device(%d : !hal.device) mode("None") '
+        f'categories("Transfer") affinity(%a) : !hal.command_buffer\n{waves}util.return\n}}'
+    )
+    changed = record_once(text.encode()).decode()
+    found = [part.count("fill_buffer") for part in changed.split("execution_barrier")]
+    assert found == [3, 1, 1, 4, 1, 2, 1, 32, 1, 6, 0]
