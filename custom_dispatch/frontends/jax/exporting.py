@@ -55,25 +55,15 @@ def export_function(
 ) -> Exported:
     """Export a function, and import what comes out.
 
-    Parameters
-    ----------
-    arguments
-        Arrays or `jax.ShapeDtypeStruct`s, in any containers; sizes may be symbolic.
-    name
-        The name of the module's function.
-    inline_bytes
-        Up to how many bytes an array that the function holds becomes a constant of the module.
-    called
-        The names of kernels that it may call in other ways, such as `jax.ffi.ffi_call`.
-    rules
-        They put kernels into it first.
+    - `arguments`: arrays or `jax.ShapeDtypeStruct`s, in any containers; sizes may be symbolic.
+    - `name`: the name of the module's function.
+    - `inline_bytes`: up to how many bytes an array that the function holds becomes a constant of
+      the module.
+    - `called`: the names of kernels that it may call in other ways, such as `jax.ffi.ffi_call`.
+    - `rules`: they put kernels into it first.
 
-    Raises
-    ------
-    ModelError
-        JAX cannot trace or export the function.
-    DeclarationError
-        It calls two kernels of one name.
+    Raises `ModelError`: JAX cannot trace or export the function.
+    Raises `DeclarationError`: it calls two kernels of one name.
     """
     _check_call(function, arguments)
     specs, tree = jax.tree.flatten(tuple(arguments))

@@ -49,10 +49,7 @@ def kernel_of(
 ) -> Kernel | Choice | None:
     """The kernel that an operator stands for, which none of ONNX's own does.
 
-    Parameters
-    ----------
-    given
-        The kernels, of any domain; None for those that are registered.
+    `given`: the kernels, of any domain; None for those that are registered.
     """
     if domain in OWN_DOMAINS:
         return None
@@ -62,13 +59,9 @@ def kernel_of(
 def find_kernels(graph: Graph, given: Mapping[str, Kernel | Choice] | None) -> Nodes:
     """The nodes that stand for kernels.
 
-    Raises
-    ------
-    LinkError
-        A node does not fit its kernel, or is of a domain that IREE does not know and of no kernel;
-        or a kernel has the name of an operator of ONNX.
-    DeclarationError
-        Two kernels, of different domains, have one name.
+    Raises `LinkError`: a node does not fit its kernel, or is of a domain that IREE does not know
+    and of no kernel; or a kernel has the name of an operator of ONNX.
+    Raises `DeclarationError`: two kernels, of different domains, have one name.
     """
     found: dict[tuple[str, str], Kernel | Choice] = {}
     for node in nodes_of(graph.model.graph):
@@ -131,14 +124,9 @@ def import_graph(
 ) -> tuple[ir.Module, Parameters | None]:
     """A model as a module of the torch dialect, with one public function, and its weights.
 
-    Parameters
-    ----------
-    graph
-        The model, with all types; it is changed.
-    nodes
-        The nodes that stand for kernels.
-    kept
-        Operators of ONNX that patterns are looked for with.
+    - `graph`: the model, with all types; it is changed.
+    - `nodes`: the nodes that stand for kernels.
+    - `kept`: operators of ONNX that patterns are looked for with.
     """
     model = graph.model
     bring_into_one_form(model.graph)

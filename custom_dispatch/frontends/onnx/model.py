@@ -46,21 +46,13 @@ def read_model(
 ) -> Graph:
     """Read a model.
 
-    Parameters
-    ----------
-    source
-        A path, or a `ModelProto`, which stays as it is.
-    name
-        What its graph is to be called.
-    inline_bytes
-        Up to how many bytes a tensor stays in the graph; axes and shapes always do.
-    is_kernel
-        Whether a kernel takes the place of a domain's operator, which the model may define too.
+    - `source`: a path, or a `ModelProto`, which stays as it is.
+    - `name`: what its graph is to be called.
+    - `inline_bytes`: up to how many bytes a tensor stays in the graph; axes and shapes always do.
+    - `is_kernel`: whether a kernel takes the place of a domain's operator, which the model may
+      define too.
 
-    Raises
-    ------
-    ModelError
-        The file does not exist or holds no model, or its tensors cannot be read.
+    Raises `ModelError`: the file does not exist or holds no model, or its tensors cannot be read.
     """
     given, directory = _given(source)
     check_undamaged(given.graph)

@@ -69,12 +69,9 @@ def export(
 ) -> torch.export.ExportedProgram:
     """Export a model, which holds then what it held before.
 
-    Raises
-    ------
-    ModelError
-        It sets what is no buffer and needs it in its next call, or writes what it does not hold.
-    Exception
-        Whatever PyTorch, and the model's own code, raise.
+    Raises `ModelError`: it sets what is no buffer and needs it in its next call, or writes what it
+    does not hold.
+    Raises `Exception`: whatever PyTorch, and the model's own code, raise.
     """
     before = Holdings(model)
     registered = [

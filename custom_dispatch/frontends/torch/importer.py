@@ -170,16 +170,11 @@ def import_program(
 ) -> Imported:
     """A model as a module of the torch dialect, and its weights.
 
-    Parameters
-    ----------
-    inline_bytes
-        Up to which size a weight becomes a constant of the module.
-    for_patterns
-        Whether it is written in the form in which patterns are, with what is known of sizes.
-    whole
-        Whether products of groups stay one operator, which patterns take and IREE does not.
-    rewrites
-        What then writes other spellings of patterns' functions as these.
+    - `inline_bytes`: up to which size a weight becomes a constant of the module.
+    - `for_patterns`: whether it is written in the form in which patterns are, with what is known of
+      sizes.
+    - `whole`: whether products of groups stay one operator, which patterns take and IREE does not.
+    - `rewrites`: what then writes other spellings of patterns' functions as these.
     """
     digests: dict[Any, tuple[torch.Tensor, str]] = {}
     held = {**program.constants, **program.state_dict}
