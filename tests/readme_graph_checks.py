@@ -91,7 +91,7 @@ def _not_made(bench: Bench) -> None:
             return 0
 
         def cuLogsDumpToMemory(self, place: Any, text: Any, *_: Any) -> int:  # noqa: N802
-            text.value = b"[%d] Returning 2 from cuGraphInstantiate" % threading.get_native_id()
+            text.value = b"[%d] Returning 2 from cuGraphInstantiate" % threading.get_ident()
             return 0
 
     bench.monkeypatch.setattr(graph_log, "cuda_library", Driver)

@@ -224,8 +224,10 @@ _under_way: deque[Flight] = deque()
 
 def keep_until_done(flight: Flight) -> None:
     """Keep a call's arguments alive, whether or not anybody waits for it."""
-    while _under_way and _under_way[0].done():
-        _under_way.popleft()
+    with contextlib.suppress(IndexError):  # other threads take from it, too
+        while (first := _under_way.popleft()).done():
+            pass
+        _under_way.appendleft(first)
     _under_way.append(flight)
 
 

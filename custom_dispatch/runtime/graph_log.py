@@ -38,7 +38,7 @@ class GraphLog:
         place = ctypes.byref(self._place)
         if cuda_library().cuLogsDumpToMemory(place, text, ctypes.byref(size), 0) != 0:
             return ""
-        thread = f"[{threading.get_native_id()}]"
+        thread = f"[{threading.get_ident()}]"
         lines = text.value.decode("utf-8", "replace").splitlines()
         said = [line for line in lines if thread in line]
         return "\n".join(said) if any(_MAKES_GRAPHS in line for line in said) else ""

@@ -13,7 +13,9 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +142,8 @@ class Hoard:
 @case
 def no_memory_for_a_graph(directory: Path) -> str:
     """Load with more and more memory, from none on: every failure is a sentence."""
-    many_works(loaded(directory, "many"))  # what IREE and the driver take once is there
+    before = loaded(directory, "many")
+    many_works(before)  # what IREE and the driver take once is there
     hoard, said = Hoard(), []
     for given in range(64):
         try:
@@ -150,9 +153,10 @@ def no_memory_for_a_graph(directory: Path) -> str:
             said.append(f"{2 * given} MiB, {where}: {error.found} {error.log[-300:]}")
             print(said[-1], error.next_step, flush=True)
             expect(error.next_step, error)
-            if cd.why_not("cuda") is not None:
+            if cd.why_not("cuda") is not None:  # a driver before CUDA 12.9 does not tell
                 expect("CUDA graph could not be launched" in error.found, error)
                 break
+            many_works(before)
             hoard.give_back()
             continue
         said.append(f"{2 * given} MiB: works")
@@ -251,34 +255,33 @@ def two_threads_and_streams(directory: Path) -> str:
                 bad += (found != 4 * x).any()
             wrong.append(int(bad))
 
-    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(call, seed) for seed in range(2)]:
+            done.result()
     expect(wrong == [0, 0], f"wrong: {wrong}")
     return f"2 x {count} replays"
 
 
 @case
 def plain_calls_of_four_threads(directory: Path) -> str:
-    program, count, wrong = loaded(directory, "state"), 1500, []
+    program, count = loaded(directory, "state"), 1500
+    counted: list[float] = []
 
     def call(seed: int) -> None:
         for index in range(count):
             x = np.random.default_rng(seed * count + index).random(COUNT, np.float32)
             given = program.to_device(x) if seed % 2 else x
             make = program.main if index % 3 else lambda x: program.main.submit(x).result()
-            if not np.array_equal(np.asarray(make(given)[0]), x * x):
-                wrong.append((seed, index))
+            found, number = map(np.asarray, make(given))
+            expect(np.array_equal(found, x * x), "the result of another call")
+            expect((number == number[0]).all(), number)
+            counted.append(float(number[0]))
 
-    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    expect(not wrong, f"wrong: {wrong[:5]} of {len(wrong)}")
-    expect(program.main.outputs[1].to_host()[0] == 4 * count, "a call is missing or was made twice")
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(call, seed) for seed in range(4)]:
+            done.result()
+    twice = [number for number in counted if counted.count(number) > 1]
+    expect(sorted(counted) == list(range(1, 4 * count + 1)), f"{max(counted)}, twice {twice[:9]}")
     return f"4 x {count} calls"
 
 
@@ -328,7 +331,8 @@ def fork_after_a_graph(directory: Path) -> str:
     program = loaded(directory, "state")
     program.main.replay(X)
     receiver, sender = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings(action="ignore"):  # Python knows of the threads
+        child = os.fork()
     if child == 0:
         said = refused(lambda: program.main.replay(), "before the process was forked")
         refused(lambda: program.main(X), "before the process was forked")

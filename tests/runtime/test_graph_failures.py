@@ -123,7 +123,7 @@ def test_a_call_that_finds_no_memory_changes_no_state() -> None:
 
 
 LINES = (
-    "[10:11:12.131][{0}][CUDA][E] out of memory while nodes were prepared\n"
+    "[10:11:12.131][{0}][CUDA][E] Failed to allocate resources for the kernel nodes on each ctx\n"
     "[10:11:12.131][{0}][CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from {1}\n"
     "[10:11:12.132][1][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuGraphInstantiate\n"
 )
@@ -157,7 +157,7 @@ def test_a_graph_that_the_driver_could_not_make_is_no_program(
 ) -> None:
     module = cd.compile(MODEL, kernel, ["cpu"], graph=True)
     plain = cd.compile(MODEL, kernel, ["cpu"])
-    said = LINES.format(threading.get_native_id(), "cuGraphInstantiate_v2")
+    said = LINES.format(threading.get_ident(), "cuGraphInstantiate")
     driver = Driver(said)
     _with_driver(monkeypatch, driver)
     with pytest.raises(DeviceError) as caught:
@@ -182,7 +182,7 @@ def test_a_graph_that_the_driver_could_not_make_is_no_program(
         object(),  # before CUDA 12.9
         Driver("", status=1),
         Driver(""),
-        Driver(LINES.format(threading.get_native_id(), "cuMemAlloc_v2")),
+        Driver(LINES.format(threading.get_ident(), "cuMemAlloc_v2")),
         Driver(LINES.format(2, "cuGraphInstantiate")),  # other threads have made that
     ],
 )

@@ -7,7 +7,9 @@ import gc
 import subprocess
 import sys
 import threading
+from collections import deque
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from foreign_arrays import Foreign, aligned
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, KernelError
+from custom_dispatch.runtime import flight
 from custom_dispatch.runtime.flight import Flight, Submission
 
 KERNEL = "func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>"
@@ -194,3 +197,24 @@ def test_the_interpreter_ends_with_calls_under_way(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
+
+
+def test_a_thread_lets_go_of_no_call_that_another_has_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Call:
+        def __init__(self, over: bool, meanwhile: Any = lambda: None) -> None:
+            self.over, self.meanwhile = over, meanwhile
+
+        def done(self) -> bool:
+            meanwhile, self.meanwhile = self.meanwhile, lambda: None
+            meanwhile()
+            return self.over
+
+    monkeypatch.setattr(flight, "_under_way", deque())
+    second: Any = Call(over=False)
+    first: Any = Call(over=True, meanwhile=lambda: flight.keep_until_done(second))
+    third: Any = Call(over=False)
+    flight.keep_until_done(first)
+    flight.keep_until_done(third)
+    assert list(flight._under_way) == [second, third]
