@@ -34,10 +34,7 @@ IREE_ERRORS = (RuntimeError, ValueError, IndexError)
 
 _SANITIZE = "run it under compute-sanitizer, or on cpu:checked, to find the place"
 _NO_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED")
-_NO_GRAPH = (
-    "the CUDA graph could not be launched (there may have been no memory to make it when the "
-    "module was loaded)"
-)
+_NO_GRAPH = "the CUDA graph could not be launched (there may have been no memory to make it)"
 _LONGEST_EXIT_S = 30.0
 
 

@@ -11,7 +11,7 @@ import custom_dispatch as cd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gpu import devices
+from gpu import devices, graphs
 from gpu.bench import run as run_bench
 from gpu.build import main as build_all
 from gpu.run import run
@@ -40,3 +40,10 @@ def test_kernels_in_modules_equal_their_native_launches(tmp_path: Path) -> None:
 def test_missing_wrong_and_lost_gpus_are_explained(tmp_path: Path) -> None:
     devices.build(tmp_path)
     assert devices.run(tmp_path, []) == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(cd.why_not("cuda") is not None, reason=f"no GPU: {cd.why_not('cuda')}")
+def test_graphs_fail_with_reasons_and_share_the_gpu(tmp_path: Path) -> None:
+    graphs.build(tmp_path)
+    assert graphs.run(tmp_path, []) == 0

@@ -208,8 +208,8 @@ def test_a_graph_that_cannot_be_launched_says_so(
     error = step.translated(failed)
     assert str(error) == (
         "CUDA can no longer be used in this process: in `step`, the CUDA graph could not be "
-        "launched (there may have been no memory to make it when the module was loaded), and "
-        "IREE's CUDA device refuses all further work.\n"
+        "launched (there may have been no memory to make it), and IREE's CUDA device refuses all "
+        "further work.\n"
         "  next step: start a new process with more of the GPU's memory free, or compile the model "
         f"without graph=True.\n{failed}"
     )
