@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
-from custom_dispatch.format.keys import ASYNC, FINDINGS_FUNCTION, UPDATES_KEY
+from custom_dispatch.errors import GraphError
+from custom_dispatch.format.keys import ASYNC, BUFFERS, FINDINGS_FUNCTION, GRAPH, UPDATES_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import Interface
@@ -36,11 +37,20 @@ def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) 
     written = []
     for op in functions_of(module):
         name = name_of(op)
-        if is_declaration(op) or not is_public(op) or _has_interface(op, names):
+        # What was found is asked for at once, when nothing else runs.
+        if is_declaration(op) or not is_public(op) or name.startswith(FINDINGS_FUNCTION):
             continue
         kind = type_of(op)
         inputs, outputs = _values(kind.inputs), _values(kind.results)
-        if inputs is None or outputs is None:
+        if inputs is None or outputs is None or _has_interface(op, names):
+            if graph:
+                raise GraphError(
+                    f"`{name}` cannot be a graph: it has an interface already, or takes what is no "
+                    "tensor.",
+                    expected="a function of tensors, into which no kernel was linked before",
+                    next_step="compile the model that it was linked from; or write "
+                    'graph="where possible".',
+                )
             continue
         if graph:
             check_graph(op, inputs, outputs)
@@ -94,8 +104,8 @@ def updates_of(op: ir.Operation) -> tuple[int, ...]:
 
 def _has_interface(op: ir.Operation, names: set[str]) -> bool:
     name = name_of(op)
-    # What was found is asked for at once, when nothing else runs.
-    if name.endswith(ASYNC) or name + ASYNC in names or name.startswith(FINDINGS_FUNCTION):
+    ends = (ASYNC, GRAPH, BUFFERS)
+    if name.endswith(ends) or any(name + end in names for end in ends):
         return True
     attributes = list(op.attributes)
     for which in ("arg_attrs", "res_attrs"):

@@ -259,6 +259,19 @@ func.func @change() {{
   return
 }}
 """
+LINKED = f"""
+func.func @main(%x: {T} {{iree.abi.output = 0 : index}}) -> {T} {{
+  return %x : {T}
+}}
+"""
+NAMES = f"""
+func.func @main(%x: {T}) -> {T} {{
+  return %x : {T}
+}}
+func.func @"main$graph"(%x: {T}) -> {T} {{
+  return %x : {T}
+}}
+"""
 STATE_BELOW = f"""
 util.global private mutable @kept = dense<2.0> : {T}
 {KERNEL}
@@ -279,6 +292,14 @@ func.func @main(%x: {T}) -> {T} {{
     [
         (STATE_BELOW, r"State `kept` is used in a branch, a loop or a function that another calls"),
         (HIDDEN_SIZE, "`main` cannot be a graph: the size of its memory depends on values of the"),
+        (
+            LINKED,
+            "`main` cannot be a graph: it has an interface already, or takes what is no tensor",
+        ),
+        (
+            NAMES,
+            "`main` cannot be a graph: it has an interface already, or takes what is no tensor",
+        ),
         (NOT_INLINED, "The model cannot be a graph: IREE's compiler refused the model."),
         (NUMBER_AS_STATE, "State `count` is f32, for which a graph has no buffer"),
         (OPEN_STATE, r"State `count` is tensor<\?xf32>, for which a graph has no buffer"),
