@@ -207,9 +207,11 @@ class DeviceArray:
         DeviceError, KernelError
             The call failed.
         """
-        if self._flight is not None:
-            self._flight.wait()
-            self._flight = None
+        flight = self._flight
+        if flight is not None:
+            flight.wait()
+            if self._flight is flight:  # else another thread has begun a call that writes it
+                self._flight = None
         return self
 
     def written_by(self, flight: Flight) -> None:

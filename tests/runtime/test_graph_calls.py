@@ -109,6 +109,24 @@ def test_outputs_are_those_of_the_last_call_and_results_of_plain_calls_stay(
     close(before[0], SUM)  # a plain call writes there too
 
 
+def test_who_waits_for_a_call_does_not_forget_the_next_one(program: cd.Program) -> None:
+    class Call:
+        def __init__(self, meanwhile: Any = lambda: None) -> None:
+            self.meanwhile, self.waited = meanwhile, 0
+
+        def wait(self) -> None:
+            self.waited += 1
+            self.meanwhile()
+
+    array = program.to_device(X)
+    later: Any = Call()
+    now: Any = Call(lambda: array.written_by(later))  # another thread does so
+    array.written_by(now)
+    array.wait()
+    array.wait()
+    assert (now.waited, later.waited) == (1, 1)
+
+
 def test_what_is_made_of_a_graphs_buffers_outlives_its_program(module: cd.CompiledModule) -> None:
     step = cd.load(module, "cpu").step
     step.replay(X, Y)
