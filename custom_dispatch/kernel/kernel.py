@@ -11,6 +11,7 @@ from typing import Any, Unpack
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel import geometry, sources
 from custom_dispatch.kernel.abi import Abi, abi_of
 from custom_dispatch.kernel.consistency import (
     check_dims,
@@ -22,34 +23,11 @@ from custom_dispatch.kernel.consistency import (
 )
 from custom_dispatch.kernel.evaluation import dims_of
 from custom_dispatch.kernel.expr import Condition, Dim, Expr
-from custom_dispatch.kernel.geometry import (
-    Block,
-    Grid,
-    check_block,
-    check_cluster,
-    check_dynamic_shared_memory,
-    check_flops,
-    check_grid,
-    check_launch_bounds,
-    check_max_registers,
-)
+from custom_dispatch.kernel.geometry import Block, Grid
 from custom_dispatch.kernel.launch import Callee
 from custom_dispatch.kernel.names import check_name, is_one_of, shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Struct
-from custom_dispatch.kernel.sources import (
-    Implementation,
-    Implementations,
-    Launch,
-    check_entry,
-    check_implementations,
-    check_include_dirs,
-    check_objects,
-    check_options,
-    check_path,
-    declaring_directory,
-    given_parts,
-    naming,
-)
+from custom_dispatch.kernel.sources import Implementation, Implementations, Launch
 from custom_dispatch.kernel.target import Target
 
 
@@ -58,11 +36,11 @@ def _check_kernel_name(_: str, given: str) -> str:
 
 
 def _check_source(kernel: str, given: str | os.PathLike[str] | None, base: Path) -> Path | None:
-    return None if given is None else check_path(kernel, "source", given, base)
+    return None if given is None else sources.check_path(kernel, "source", given, base)
 
 
 def _check_entry(kernel: str, given: str | None) -> str:
-    return kernel if given is None else check_entry(kernel, given)
+    return kernel if given is None else sources.check_entry(kernel, given)
 
 
 def _check_reference(
@@ -94,6 +72,13 @@ def _check_fallback(
         expected="reference=, a function of the kernel's inputs that returns its outputs",
         next_step="declare the reference, or leave fallback out.",
     )
+
+
+def _part(
+    check: Callable[..., Any] | None = None, other: str | None = None, *, in_keys: bool = True
+) -> Any:
+    """A field of a kernel, with the check that reads it where it is given."""
+    return field(metadata={"check": check, "with": other, "not_in_keys": not in_keys})
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -163,38 +148,30 @@ class Kernel(Callee):
 
     # A new keyword is a parameter of `__init__` with its documentation, a field, in the order in
     # which mistakes are told, and a line of `Launch` or `TargetParts` if another form of the kernel
-    # may replace it. A field's check takes the kernel's name and what is given; and what it is to
-    # be compared `with`, a part that comes before it, or the directory that paths are relative to.
-    name: str = field(metadata={"check": _check_kernel_name})
-    operands: tuple[Operand, ...] = field(metadata={"check": check_operands})
-    block: Block = field(metadata={"check": check_block})
-    grid: Grid = field(metadata={"check": check_grid})
-    source: Path | None = field(metadata={"check": _check_source, "with": "base"})
-    objects: tuple[tuple[Target, Path], ...] = field(
-        metadata={"check": check_objects, "with": "base"}
-    )
-    include_dirs: tuple[Path, ...] = field(metadata={"check": check_include_dirs, "with": "base"})
-    options: tuple[str, ...] = field(metadata={"check": check_options})
-    dynamic_shared_memory: int = field(metadata={"check": check_dynamic_shared_memory})
-    max_registers: int | None = field(metadata={"check": check_max_registers})
-    entry: str = field(metadata={"check": _check_entry})
+    # may replace it. A field's check takes the kernel's name and what is given; and what that is to
+    # be compared with, a part that comes before it, or the directory that paths are relative to.
+    name: str = _part(_check_kernel_name)
+    operands: tuple[Operand, ...] = _part(check_operands)
+    block: Block = _part(geometry.check_block)
+    grid: Grid = _part(geometry.check_grid)
+    source: Path | None = _part(_check_source, "base")
+    objects: tuple[tuple[Target, Path], ...] = _part(sources.check_objects, "base")
+    include_dirs: tuple[Path, ...] = _part(sources.check_include_dirs, "base")
+    options: tuple[str, ...] = _part(sources.check_options)
+    dynamic_shared_memory: int = _part(geometry.check_dynamic_shared_memory)
+    max_registers: int | None = _part(geometry.check_max_registers)
+    entry: str = _part(_check_entry)
     # No function has a fixed form, and none of these changes what is built.
-    reference: Callable[..., Any] | None = field(
-        metadata={"check": _check_reference, "not_in_keys": True}
-    )
-    fallback: str | None = field(
-        metadata={"check": _check_fallback, "with": "reference", "not_in_keys": True}
-    )
-    requires: tuple[Condition, ...] = field(metadata={"check": check_requires})
-    flops: Expr | None = field(metadata={"check": check_flops})
-    implementations: Implementations = field(
-        metadata={"check": check_implementations, "with": "base", "not_in_keys": True}
-    )
-    launch_bounds: int | None = field(metadata={"check": check_launch_bounds, "with": "block"})
-    cluster: Block | None = field(metadata={"check": check_cluster, "with": "grid"})
-    variants: tuple[tuple[Target, Kernel], ...]
+    reference: Callable[..., Any] | None = _part(_check_reference, in_keys=False)
+    fallback: str | None = _part(_check_fallback, "reference", in_keys=False)
+    requires: tuple[Condition, ...] = _part(check_requires)
+    flops: Expr | None = _part(geometry.check_flops)
+    implementations: Implementations = _part(sources.check_implementations, "base", in_keys=False)
+    launch_bounds: int | None = _part(geometry.check_launch_bounds, "block")
+    cluster: Block | None = _part(geometry.check_cluster, "grid")
+    variants: tuple[tuple[Target, Kernel], ...] = _part()
     """The kernel as it is on each target with an implementation of its own."""
-    abi: Abi = field(metadata={"not_in_keys": True})  # follows from operands
+    abi: Abi = _part(in_keys=False)  # follows from operands
 
     def __init__(
         self,
@@ -219,7 +196,7 @@ class Kernel(Callee):
         implementations: Mapping[str, Implementation] | None = None,
     ) -> None:
         given = {part: value for part, value in locals().items() if part != "self"}
-        self._take(given, declaring_directory())
+        self._take(given, sources.declaring_directory())
 
     def _take(self, given: Mapping[str, Any], base: Path) -> None:
         """Check parts and take them; then see that all go together.
@@ -340,7 +317,7 @@ class Kernel(Callee):
         DeclarationError
             An argument is wrong, or does not fit the rest of the declaration.
         """
-        changes = given_parts(launch, Launch, "Kernel.with_launch")
+        changes = sources.given_parts(launch, Launch, "Kernel.with_launch")
         return self._again(**changes if name is None else {"name": name, **changes})
 
     def requiring(self, conditions: Sequence[Condition]) -> Kernel:
@@ -359,7 +336,7 @@ class Kernel(Callee):
     def _variant(self, implementation: tuple[Target, Implementation]) -> tuple[Target, Kernel]:
         target, item = implementation
         others = {"implementations": None, **({"objects": None} if "source" in item.given else {})}
-        with naming(self.name, target):
+        with sources.naming(self.name, target):
             return target, self._again(**item.given, **others)
 
     def __repr__(self) -> str:
