@@ -22,6 +22,16 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
+class KnownSizes:
+    """Calls of a kernel whose sizes the module's types say."""
+
+    calls: int
+    dims: Mapping[str, int]
+    absent: tuple[str, ...] = ()
+    """The optional operands that they leave out."""
+
+
+@dataclass(frozen=True, slots=True)
 class KernelUse:
     """A kernel, as one function calls it."""
 
@@ -30,6 +40,8 @@ class KernelUse:
     """Places that call it, in the function and in those that it calls."""
     varies: bool = False
     """Whether one of them is in a loop or a branch: then data says how often it is called."""
+    sizes: tuple[KnownSizes, ...] = field(default=(), compare=False)
+    """Of those of the calls whose sizes are known."""
 
     def __str__(self) -> str:
         if self.varies:

@@ -17,7 +17,6 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.format.keys import MANIFEST_KEY
-from custom_dispatch.format.manifest import FunctionUse
 from custom_dispatch.ir.executable import Executable, ObjectReference, write_apart
 from custom_dispatch.ir.library_ir import executables_of, manifest, workloads_of_choices
 from custom_dispatch.ir.library_module import entry_points, write_executables
@@ -208,7 +207,7 @@ def link(
         executables = executables_of(library, used)
         _check_symbols(module, executables)
         wrappers = _wrappers(functions, executables, library, form)
-        uses = _uses(module, functions)
+        uses = kernel_uses(module, functions)
         stateless = not has_effects(module, list(wrappers))
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
         updated = updated_arguments(module, kernels)
@@ -249,18 +248,6 @@ def _wrappers(
         )
         for symbol, function in functions.items()
     }
-
-
-def _uses(module: ir.Module, functions: Mapping[str, KernelFunction]) -> tuple[FunctionUse, ...]:
-    """The kernels that each of the model's functions calls."""
-    return kernel_uses(
-        module,
-        {
-            symbol: [kernel.name for kernel in function.kernels]
-            for symbol, function in functions.items()
-        },
-        [symbol for symbol, function in functions.items() if function.is_plain],
-    )
 
 
 def _functions(

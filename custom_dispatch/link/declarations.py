@@ -13,7 +13,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import LinkError
-from custom_dispatch.format.manifest import FunctionUse, KernelUse
+from custom_dispatch.format.manifest import FunctionUse, KernelUse, KnownSizes
 from custom_dispatch.ir.choice_dispatch import Order, candidates, kernels_in, orders_of
 from custom_dispatch.ir.tensor_types import (
     Signature,
@@ -303,44 +303,69 @@ def _scalar(kernel: Kernel, name: str, kind: str, found: ir.Type, wanted: str) -
     return ()
 
 
-_Counts = dict[str, tuple[int, bool]]
+_Counts = dict[tuple[str, tuple[Sizes, ...]], tuple[int, bool]]
+"""By the function that stands for a kernel and the sizes of what it is called with."""
 
 
 def kernel_uses(
-    module: ir.Module, kernels: Mapping[str, Sequence[str]], direct: Collection[str]
+    module: ir.Module, functions: Mapping[str, KernelFunction]
 ) -> tuple[FunctionUse, ...]:
     """The kernels that each public function calls, by itself or through private functions.
 
-    - `kernels`: the kernels' names, by the symbols of the functions without a body that stand for
-      them; of a choice several, one of which runs.
-    - `direct`: those of these functions that take and return just what their kernel does.
+    - `functions`: those without a body that stand for kernels, by symbol.
     """
     bodies = {name_of(op): op for op in functions_of(module) if not is_declaration(op)}
+    plain = [symbol for symbol, function in functions.items() if function.is_plain]
     found = []
     for name, op in bodies.items():
         if not is_public(op):
             continue
-        counts = _count(name, bodies, kernels, frozenset())
-        uses = tuple(KernelUse(kernel, *counts[kernel]) for kernel in sorted(counts))
-        symbol = _direct(op, direct)
-        found.append(FunctionUse(name, uses, None if symbol is None else kernels[symbol][0]))
+        uses: dict[str, KernelUse] = {}
+        counts = _count(name, bodies, functions, frozenset())
+        for (symbol, shapes), (calls, varies) in counts.items():
+            function = functions[symbol]
+            several = len(function.kernels) > 1  # of a choice, of which one runs
+            for kernel in function.kernels:
+                before = uses.get(kernel.name, KernelUse(kernel.name, 0))
+                uses[kernel.name] = KernelUse(
+                    kernel.name,
+                    before.calls + calls,
+                    before.varies or varies or several,
+                    (*before.sizes, *_known_sizes(kernel, shapes, calls)),
+                )
+        direct = _direct(op, plain)
+        kernel_name = None if direct is None else functions[direct].kernel.name
+        found.append(FunctionUse(name, tuple(uses[key] for key in sorted(uses)), kernel_name))
     return tuple(found)
+
+
+def _known_sizes(kernel: Kernel, shapes: tuple[Sizes, ...], calls: int) -> tuple[KnownSizes, ...]:
+    """The sizes of a kernel's calls, where those of its operands say all of them."""
+    dims = known_dims(kernel, Signature(shapes, ()))
+    if any(dim.name not in dims for dim in kernel.dims):
+        return ()
+    absent = tuple(
+        operand.name
+        for operand, sizes in zip(kernel.arguments, shapes, strict=True)
+        if isinstance(operand, Buffer) and operand.optional and 0 in sizes
+    )
+    return (KnownSizes(calls, dims, absent),)
 
 
 def _count(
     name: str,
-    bodies: dict[str, ir.Operation],
-    kernels: Mapping[str, Sequence[str]],
+    bodies: Mapping[str, ir.Operation],
+    kernels: Collection[str],
     callers: frozenset[str],
 ) -> _Counts:
-    """Calls of each kernel, and whether data decides how many of them are made."""
+    """Calls of what stands for kernels, and whether data decides how many of them are made."""
     op = bodies[name]
     total: _Counts = {}
     for call in calls_of(op, {*kernels, *bodies}):
         callee = callee_of(call)
         varies = not _runs_once(call, op)
         if callee in kernels:
-            inner: _Counts = {name: (1, len(kernels[callee]) > 1) for name in kernels[callee]}
+            inner: _Counts = {(callee, _shapes(call)): (1, False)}
         elif callee in callers or callee == name:
             # A function that calls itself: what it calls, it calls as often as data says.
             inner = {}
@@ -351,6 +376,24 @@ def _count(
             before, already = total.get(kernel, (0, False))
             total[kernel] = (before + count, already or also or varies)
     return total
+
+
+def _shapes(call: ir.Operation) -> tuple[Sizes, ...]:
+    """The sizes of what is passed, also where it is cast to a type that does not say them."""
+    found = []
+    for operand in call.operands:
+        value, sizes = operand, _sizes_of_value(operand)
+        while getattr(value.owner, "name", "") == "tensor.cast":
+            value = value.owner.operands[0]
+            pairs = zip(sizes, _sizes_of_value(value), strict=True)
+            sizes = tuple(before if size is None else size for size, before in pairs)
+        found.append(sizes)
+    return tuple(found)
+
+
+def _sizes_of_value(value: ir.Value) -> Sizes:
+    is_tensor = isinstance(value.type, ir.RankedTensorType)
+    return known_sizes(value.type) if is_tensor else ()
 
 
 def _runs_once(call: ir.Operation, function: ir.Operation) -> bool:
