@@ -24,7 +24,7 @@ def install_command(extra: str) -> str:
     In a clone pip resolves the extra again. Where the package came from a wheel or an archive, the
     command names what the extra stands for.
 
-    `extra`: one of pyproject.toml's: "cuda", "nvcc", "torch", "jax", "onnx".
+    `extra`: one of pyproject.toml's: "cuda", "nvcc", "torch", "jax", "onnx", "profile".
     """
     from importlib import metadata  # slow to load, and wanted by errors alone
 

@@ -28,3 +28,21 @@ def bytes_text(count: int) -> str:
         if size < 1024:
             return f"{size:.1f} {unit}"
     return f"{size / 1024:.1f} GiB"
+
+
+def seconds_text(value: float) -> str:
+    """A time in the unit that suits it: 12.34 ms."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if value >= scale:
+            return f"{value / scale:.4g} {unit}"
+    return f"{value / 1e-6:.4g} us"
+
+
+def rate_text(value: float | None, unit: str) -> str:
+    """A rate with the prefix that suits it: 3.35 TB/s; "-" for None."""
+    if value is None:
+        return "-"
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= scale:
+            return f"{value / scale:.4g} {prefix}{unit}"
+    return f"{value:.4g} {unit}"

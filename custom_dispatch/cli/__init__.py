@@ -51,6 +51,7 @@ _COMMANDS = {
     "doctor": "Report what this machine can build and run.",
     "emit": "Write the .mlir that stock iree-compile takes.",
     "inspect": "Show what is in a file.",
+    "profile": "Say where the time of a function's calls goes.",
     "run": "Run a function of a .vmfb.",
     "store": "Show, verify or clear the store.",
     "tune": "Measure the kernels of a choice.",

@@ -28,6 +28,7 @@ from custom_dispatch.kernel.names import chosen
 from custom_dispatch.measure.child import Child, ChildEndedError
 from custom_dispatch.measure.measurement import Measurement, Subject, Timing
 from custom_dispatch.plain_data import as_it_is, read
+from custom_dispatch.tables import rate_text, seconds_text
 from custom_dispatch.toolchain.build import BuildOptions
 
 _KINDS = {
@@ -208,8 +209,8 @@ def _show(subject: Subject, measured: list[Measurement]) -> None:
             (
                 what or " ".join(found.shapes) or "-",
                 *(_time(getattr(found, kind)) for kind in _KINDS.values()),
-                _rate(found.bytes_per_second, "B/s"),
-                _rate(found.flops_per_second, "FLOP/s"),
+                rate_text(found.bytes_per_second, "B/s"),
+                rate_text(found.flops_per_second, "FLOP/s"),
                 "; ".join(map(str, found.agreements)) or f"not compared: {found.why_not_compared}",
             )
         )
@@ -220,35 +221,19 @@ def _show(subject: Subject, measured: list[Measurement]) -> None:
     dispatches = subject.dispatches
     if dispatches is not None and dispatches > 1:
         each = measured[-1].invoke.median_s / dispatches
-        click.echo(f"{dispatches} dispatches: {_seconds(each)} each, the call included.")
+        click.echo(f"{dispatches} dispatches: {seconds_text(each)} each, the call included.")
     if subject.native_note:
         click.echo(subject.native_note)
     least = min(measured, key=lambda found: found.invoke.median_s)
     over = least.call.median_s - least.invoke.median_s
-    click.echo(f"Of the shortest call, this package takes {_seconds(max(over, 0.0))}.")
+    click.echo(f"Of the shortest call, this package takes {seconds_text(max(over, 0.0))}.")
 
 
 def _time(timing: Timing | None) -> str:
     if timing is None:
         return "-"
-    low, high = _seconds(timing.low_s), _seconds(timing.high_s)
-    return f"{_seconds(timing.median_s)} ({low} - {high})"
-
-
-def _seconds(value: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if value >= scale:
-            return f"{value / scale:.4g} {unit}"
-    return f"{value / 1e-6:.4g} us"
-
-
-def _rate(value: float | None, unit: str) -> str:
-    if value is None:
-        return "-"
-    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
-        if value >= scale:
-            return f"{value / scale:.4g} {prefix}{unit}"
-    return f"{value:.4g} {unit}"
+    low, high = seconds_text(timing.low_s), seconds_text(timing.high_s)
+    return f"{seconds_text(timing.median_s)} ({low} - {high})"
 
 
 def _about(subject: Subject, seed: int) -> dict[str, object]:

@@ -18,10 +18,9 @@ import numpy
 
 from custom_dispatch.cli import show_warning
 from custom_dispatch.cli.kernels import load_members
-from custom_dispatch.cli.notation import parse_input
+from custom_dispatch.cli.notation import parse_input_or_draw
 from custom_dispatch.eager.call import keep
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.measure.bench import Bench
 from custom_dispatch.measure.check import check_once
@@ -30,7 +29,6 @@ from custom_dispatch.measure.inputs import (
     given_inputs,
     inputs_for_kernel,
     inputs_for_type,
-    random_array,
 )
 
 
@@ -103,12 +101,7 @@ class Benches:
         """An input; one without values is random."""
         for name, value in dims.items():
             text = text.replace(f"{{{name}}}", str(value))
-        found = parse_input(text)
-        if not isinstance(found, numpy.ndarray) or "=" in text or text.startswith("@"):
-            return found
-        kind = of_numpy(found.dtype)
-        assert kind is not None  # noqa: S101 - `parse_input` made it of one
-        return random_array(kind, found.shape, self._generator)
+        return parse_input_or_draw(text, self._generator)
 
 
 def _declared(names: Sequence[str]) -> list[Kernel]:

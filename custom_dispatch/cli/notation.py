@@ -17,6 +17,7 @@ import numpy
 from custom_dispatch.errors import CallError
 from custom_dispatch.files import check_ends
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, from_named_bits, of_numpy
+from custom_dispatch.measure.inputs import random_array
 
 _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*))?", re.DOTALL)
 _OTHER_NAMES = {"i1": "bool"}
@@ -81,6 +82,15 @@ def _wrong(found: str, expected: str = "") -> CallError:
         or f"NAME=SIZE, or NAME=FIRST:LAST:xFACTOR (or a step) for at most {MAX_SIZES} sizes",
         next_step="write n=1024 or n=1024:1048576:x4.",
     )
+
+
+def parse_input_or_draw(text: str, generator: numpy.random.Generator) -> Any:
+    """As `parse_input`; an array without values is random."""
+    found = parse_input(text)
+    kind = of_numpy(found.dtype) if isinstance(found, numpy.ndarray) else None
+    if kind is None or "=" in text or text.startswith("@"):
+        return found
+    return random_array(kind, found.shape, generator)
 
 
 def parse_input(text: str) -> Any:

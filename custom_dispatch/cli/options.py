@@ -115,6 +115,11 @@ class _Directory(click.Path):
 DIRECTORY = _Directory(path_type=Path)
 
 function = click.option("--function", "-f", help="The function; optional if there is only one.")
+parameters = click.option(
+    "--parameters",
+    type=FILE,
+    help="The .irpa file with the weights, if it is not beside MODULE with the same name.",
+)
 shape = partial(click.option, "--shape", "-s", "shapes", multiple=True, metavar="NAME=SIZE,...")
 """Sizes of a kernel's dims, as `parse_sizes` reads them."""
 repetitions = partial(

@@ -38,11 +38,7 @@ _FIRST = 8
     help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; repeat it for each.",
 )
 @options.device()
-@click.option(
-    "--parameters",
-    type=options.FILE,
-    help="The .irpa file with the weights, if it is not beside MODULE with the same name.",
-)
+@options.parameters
 @click.option(
     "--output",
     "-o",

@@ -50,8 +50,9 @@ class ModulePart:
 def generated_for(name: str) -> str | None:
     """The function that IREE generated a kernel for, by the kernel's name; None for any other."""
     match = re.fullmatch(_GENERATED, name)
-    # The work of a function @f is done in @f$async (ir/interface.py), which is what IREE names.
-    return None if match is None else match[1].removesuffix("_async")
+    # The work of a function @f is done in @f$async (ir/interface.py), which is what IREE names, or
+    # in @f$graph (ir/graph_interface.py).
+    return None if match is None else re.sub("_(async|graph)$", "", match[1])
 
 
 def generated_kernels(parts: Sequence[ModulePart], function: str, device: str) -> tuple[str, ...]:

@@ -332,6 +332,13 @@ def _attribute(library: Any, device: ctypes.c_int, which: int) -> int:
     return value.value
 
 
+def device_attribute(gpu: int, which: int) -> int:
+    """One of CUDA's attributes of a GPU, by its number (CUDA Driver API, CUdevice_attribute)."""
+    library, device = cuda_library(), ctypes.c_int()
+    library.cuDeviceGet(ctypes.byref(device), gpu)
+    return _attribute(library, device, which)
+
+
 _LEGACY_STREAM, _PER_THREAD_STREAM = 1, 2
 """CU_STREAM_LEGACY and CU_STREAM_PER_THREAD (CUDA Driver API, "Stream synchronization behavior"):
 DLPack numbers them so too, and they are never destroyed."""

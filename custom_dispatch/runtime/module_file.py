@@ -177,6 +177,8 @@ class ModuleFile:
     ) -> None:
         self.path: Path | None = None
         """The file, where it is one."""
+        self.content: bytes | None = source if isinstance(source, bytes) else None
+        """What is no file."""
         if isinstance(source, bytes):
             self.label, content = label, source
         else:

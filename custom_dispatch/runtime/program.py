@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,9 +27,11 @@ from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.graph_log import GraphLog
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
-from custom_dispatch.runtime.weight_files import open_parameters
+from custom_dispatch.runtime.weight_files import Given, open_parameters, tool_flags
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.program_report import ProgramReport
 
@@ -40,7 +43,14 @@ class Program:
     >>> program.mixed_invocation(lhs, rhs)                  # doctest: +SKIP
     """
 
-    def __init__(self, file: ModuleFile, choice: Choice, providers: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        file: ModuleFile,
+        choice: Choice,
+        providers: Sequence[Any] = (),
+        given: Given = None,
+    ) -> None:
+        self._origin = (file.path, file.content, file.parameters, given)
         self.device: Device = choice.device
         self.device_reason: str = choice.reason
         self.manifest: Manifest | None = file.manifest
@@ -139,6 +149,46 @@ class Program:
             self._memory,
             self.manifest.slower_on(self.device.compute_capability) if self.manifest else (),
         )
+
+    def profile(
+        self, *arguments: Any, function: str | None = None, calls: int = 20, **named: Any
+    ) -> Any:
+        """Call a function, and say where the time goes: in each kernel, and between them.
+
+        A graph is replayed: its arguments are copied in once. On a GPU CUPTI records; on the CPU
+        IREE's own tools do, in a process of their own. Arrays are copied to the device first.
+
+        Parameters
+        ----------
+        *arguments, **named
+            As for a call.
+        function, calls
+            The function's name, optional if there is only one; how many calls are recorded.
+
+        Returns
+        -------
+        custom_dispatch.measure.profile.summary.Profile
+            Its text is a table. `save_html` and `save_trace` write it to be looked at.
+
+        Raises
+        ------
+        CallError, DeviceError, ToolNotFoundError
+            As for a call; or CUPTI is not here, does not fit the driver, or serves another.
+        """
+        # A room to the right of this one, which few programs need.
+        profiling = importlib.import_module("custom_dispatch.measure.profile.profiling")
+        return profiling.profile(self, function, arguments, named, calls)
+
+    def tool_flags(self, directory: Path) -> list[str]:
+        """The flags by which IREE's tools take the module and its weights.
+
+        `directory`: for those that are in no file.
+        """
+        file, content, needed, given = self._origin
+        path = file or directory / "module.vmfb"
+        if content is not None:
+            path.write_bytes(content)
+        return [f"--module={path}", *tool_flags(path, needed, given, directory)]
 
     def to_device(self, array: Any) -> DeviceArray:
         """An array on the program's device, to be passed to calls without being copied again.
@@ -307,13 +357,13 @@ def load(
     given = held if parameters is None else parameters
     providers = open_parameters(file.label, file.path, file.parameters, given)
     try:
-        return Program(file, choice, providers)
+        return Program(file, choice, providers, given)
     except DeviceError as error:
         if device != "auto" or choice.device.kind == "cpu" or file.manifest is not None:
             raise
         # What a foreign module holds shows when it is loaded.
         on_gpu = error
     try:
-        return Program(file, Choice(devices()[-1], on_gpu.found), providers)
+        return Program(file, Choice(devices()[-1], on_gpu.found), providers, given)
     except DeviceError:
         raise on_gpu from None

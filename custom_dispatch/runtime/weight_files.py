@@ -97,6 +97,28 @@ def open_parameters(
     return [index.create_provider(needed.scope, None)]
 
 
+def tool_flags(
+    path: Path, needed: NeededParameters | None, given: Given, directory: Path
+) -> list[str]:
+    """The flags by which IREE's tools take a module's weights.
+
+    - `path`, `needed`, `given`: as of `open_parameters`.
+    - `directory`: where to write weights that are in memory.
+    """
+    if given is None and needed is None:
+        return []
+    file: Any = path.with_suffix(SUFFIX) if given is None else given
+    if isinstance(file, Parameters):
+        with (directory / f"weights{SUFFIX}").open("wb") as opened:
+            file.write_to(opened)
+        file = opened.name
+    files = file
+    if not isinstance(file, Mapping):
+        files = dict.fromkeys([needed.scope] if needed else ["", SCOPE], file)
+    named = {f"{scope}=" if scope else "": file for scope, file in files.items()}
+    return [f"--parameters={scope}{file}" for scope, file in named.items()]
+
+
 def _path(given: object) -> Path:
     if isinstance(given, str | os.PathLike):
         return as_path(given, "The parameters' file", ModuleFileError)
