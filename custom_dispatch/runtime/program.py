@@ -16,15 +16,14 @@ from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.kernel.names import chosen
 from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
-from custom_dispatch.runtime.device import OpenModule, devices, hal_device, open_device
+from custom_dispatch.runtime.device import OpenDevice, OpenModule, devices, hal_device, open_device
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.device_choice import Choice, choose_device, newest_ptx
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.driver import Device, driver_state, wait_for_stream
-from custom_dispatch.runtime.failures import Findings
+from custom_dispatch.runtime.failures import Findings, is_out_of_memory
 from custom_dispatch.runtime.flight import Order
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.graph_log import GraphLog
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
 from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.weight_files import Given, open_parameters, tool_flags
@@ -62,21 +61,21 @@ class Program:
             functions = file.functions()
             has_graphs = any(points.graph for points in functions.values())
             device = hal_device(name, graphs=has_graphs)
-            log = GraphLog() if has_graphs else None
             try:
                 hal = rt.create_hal_module(vm_instance(), device)
                 weights = (
                     [rt.create_io_parameters_module(vm_instance(), *providers)] if providers else []
                 )
-                # The context keeps the module; functions keep the context.
-                context = OpenModule(access, [*weights, hal, file.vm_module])
                 opened = self._open_device = open_device(name, device, access)
+                # The context keeps the module; functions keep the context.
+                modules = [*weights, hal, file.vm_module]
+                context, said = _open_context(opened, modules, has_graphs)
                 told = file.findings()
                 findings = Findings(context, device, told) if told else None
             except IREE_ERRORS as error:
                 ended = access.ended_by(file.label, error, device)
                 raise ended or _cannot_load(file.label, choice.device, error) from error
-            if log is not None and (said := log.failure()):
+            if said:
                 raise DeviceError(
                     f"{sentence(file.label)} could not be loaded on {choice.device}: the driver "
                     "could not make the CUDA graph of one of its functions.",
@@ -241,6 +240,32 @@ class Program:
         return f"Program({self.label} on {self.device}: {', '.join(self._functions)})"
 
 
+def _open_context(device: OpenDevice, modules: list[Any], graphs: bool) -> tuple[OpenModule, str]:
+    """Load modules on a device; return what the driver says if it could not make a graph, too.
+
+    If there is too little memory, buffers that are kept for later calls go first.
+    """
+    for may_retry in (True, False):
+        log = None
+        if graphs:
+            from custom_dispatch.runtime.graph_log import GraphLog  # few programs need it
+
+            log = GraphLog()
+        try:
+            context: OpenModule | None = OpenModule(device.access, modules)
+        except IREE_ERRORS as error:
+            if not (may_retry and is_out_of_memory(error)):
+                raise
+            context = None
+        said = "" if log is None else log.failure()
+        if context is not None and not (said and may_retry):
+            break
+        context = None
+        device.give_back_memory()
+    assert context is not None  # noqa: S101 - else it was raised
+    return context, said
+
+
 def _kernel_of(name: str, manifest: Manifest | None) -> Kernel | None:
     """The kernel that a function is, where calls may differ from the function's type: they have
     leading dims, or leave operands out.
@@ -308,6 +333,13 @@ def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
             next_step='give them: cd.load(..., parameters="file.irpa"), or {"scope": "file.irpa"}; '
             "IREE says:",
             log=text.splitlines()[0],
+        )
+    if is_out_of_memory(error):
+        return DeviceError(
+            f"{name} could not be loaded on {device}: there is too little memory for its weights "
+            "and buffers.",
+            next_step="free memory there, or compile for smaller sizes; IREE says:",
+            log=text,
         )
     if "not found or unavailable" in text:
         return DeviceError(

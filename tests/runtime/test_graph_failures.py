@@ -18,6 +18,7 @@ import custom_dispatch as cd
 from custom_dispatch.errors import DeviceError, KernelError
 from custom_dispatch.runtime import access, graph_log
 from custom_dispatch.runtime.access import Access
+from custom_dispatch.runtime.device import OpenDevice
 
 SOURCE = """\
 extern "C" __global__ void guarded(const float* x, float* y, int count) {
@@ -129,7 +130,7 @@ LINES = (
 )
 
 
-class Driver:
+class _Driver:
     """As much of the CUDA driver as keeps its errors."""
 
     def __init__(self, text: str, status: int = 0) -> None:
@@ -158,7 +159,7 @@ def test_a_graph_that_the_driver_could_not_make_is_no_program(
     module = cd.compile(MODEL, kernel, ["cpu"], graph=True)
     plain = cd.compile(MODEL, kernel, ["cpu"])
     said = LINES.format(threading.get_ident(), "cuGraphInstantiate")
-    driver = Driver(said)
+    driver = _Driver(said)
     _with_driver(monkeypatch, driver)
     with pytest.raises(DeviceError) as caught:
         cd.load(module, "cpu")
@@ -173,17 +174,17 @@ def test_a_graph_that_the_driver_could_not_make_is_no_program(
         *said.splitlines()[:2],
     ]
     cd.load(plain, "cpu")
-    assert driver.asked == 1  # who has no graphs asks nothing
+    assert driver.asked == 2  # once more without what is kept; who has no graphs asks nothing
 
 
 @pytest.mark.parametrize(
     "driver",
     [
         object(),  # before CUDA 12.9
-        Driver("", status=1),
-        Driver(""),
-        Driver(LINES.format(threading.get_ident(), "cuMemAlloc_v2")),
-        Driver(LINES.format(2, "cuGraphInstantiate")),  # other threads have made that
+        _Driver("", status=1),
+        _Driver(""),
+        _Driver(LINES.format(threading.get_ident(), "cuMemAlloc_v2")),
+        _Driver(LINES.format(2, "cuGraphInstantiate")),  # other threads have made that
     ],
 )
 def test_other_words_of_the_driver_end_nothing(
@@ -192,6 +193,40 @@ def test_other_words_of_the_driver_end_nothing(
     _with_driver(monkeypatch, driver)
     program = cd.load(cd.compile(MODEL, kernel, ["cpu"], graph=True), "cpu")
     np.testing.assert_allclose(program.step.replay(GOOD)[0], 2 * GOOD)
+
+
+def test_what_is_kept_for_later_calls_goes_if_a_module_finds_no_memory(
+    kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [LINES.format(threading.get_ident(), "cuGraphInstantiate"), ""]
+    given_back: list[int] = []
+
+    class Driver(_Driver):
+        def cuLogsDumpToMemory(self, place: Any, text: Any, size: Any, flags: int) -> int:  # noqa: N802
+            text.value = said[len(given_back)].encode()
+            return 0
+
+    _with_driver(monkeypatch, Driver(""))
+    monkeypatch.setattr(OpenDevice, "give_back_memory", lambda *_: given_back.append(1))
+    program = cd.load(cd.compile(MODEL, kernel, ["cpu"], graph=True), "cpu")
+    np.testing.assert_allclose(program.step.replay(GOOD)[0], 2 * GOOD)
+    assert given_back == [1]
+
+
+def test_a_module_that_is_larger_than_the_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = "tensor<70368744177664xf32>"
+    text = f"func.func @main(%x: {large}) -> {large} {{ return %x : {large} }}"
+    given_back: list[int] = []
+    monkeypatch.setattr(OpenDevice, "give_back_memory", lambda *_: given_back.append(1))
+    with pytest.raises(DeviceError) as caught:
+        cd.load(cd.compile(text, [], ["cpu"], graph=True), "cpu")
+    assert re.sub(r"cpu \(.*?\)", "CPU", caught.value.found) == (
+        "The module could not be loaded on CPU: there is too little memory for its weights and "
+        "buffers."
+    )
+    assert caught.value.next_step == ("free memory there, or compile for smaller sizes; IREE says:")
+    assert "RESOURCE_EXHAUSTED" in caught.value.log
+    assert given_back == [1]
 
 
 @pytest.mark.parametrize("status", ["INVALID_VALUE' (1)", "OUT_OF_MEMORY' (2)"])
