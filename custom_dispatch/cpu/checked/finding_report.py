@@ -76,7 +76,7 @@ def report(b: Builder) -> None:
     b.branch("wait")
     b.block("wait")
     before = b.value(f"llvm.atomicrmw xchg {lock}, {b.const(1, 32)} seq_cst : {POINTER}, i32")
-    b.cond_branch(b.icmp("eq", before, 0), "alone", "wait")
+    b.cond_branch(b.compare("eq", before, 0), "alone", "wait")
     b.block("alone")
     failed = Context(b).failed.cmp("ne", zero).resize(32)
     count = Context(b).count

@@ -195,7 +195,7 @@ def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: st
     access = {"thread": "%thread", "site": "%site", "object_": "%object", "length": "%length"}
     access |= {
         "offset": offset,
-        "size": b.resize("%size", 32, 64),
+        "size": b.named("%size", "i32").resize(64),
         "other": other or b.const(0, 32),
     }
     stage(b, finding, saved=saved, **access)

@@ -31,7 +31,7 @@ _ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
 
 
 @contextmanager
-def each_lane(b: LaneBuilder, mask: str) -> Iterator[SsaValue]:
+def each_lane(b: LaneBuilder, mask: SsaValue) -> Iterator[SsaValue]:
     """Write code for every lane of a mask, an i32, by itself; gives the lane's number, an i32."""
     one = b.one
     head, body, following, after = (
@@ -41,7 +41,7 @@ def each_lane(b: LaneBuilder, mask: str) -> Iterator[SsaValue]:
     with b.scope():
         one.branch(head, (one.const(0, 32), "i32"))
         one.block(head, (lane, "i32"))
-        bit = (one.named(mask, "i32") >> lane).resize(1)
+        bit = (mask >> lane).resize(1)
         one.cond_branch(bit, body, following)
         one.block(body)
         yield lane
@@ -79,8 +79,8 @@ class LaneMemory(LaneBuilder):
 
     def __init__(self, one: FunctionBuilder) -> None:
         super().__init__(one)
-        self.mask = ""
-        """The active lanes, an i32."""
+        self.mask = one.named("", "i32")
+        """The active lanes."""
         self.full = ""
         """Whether they all are, an i1."""
         self.everyone = False
@@ -178,7 +178,7 @@ class LaneMemory(LaneBuilder):
             return self.scalar(name, type_name)
         vector = self.vector(name, type_name)
         zeros = one.call_intrinsic("llvm.ctlz", [self.mask, 1], "i32", ["i32", "i1"])
-        last = one.binary("sub", LANES - 1, zeros)
+        last = LANES - 1 - zeros
         return one.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
 
     def _load_together(self, place: Value, parts: list[Part], type_name: str, align: int) -> str:
@@ -262,7 +262,7 @@ def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     """The lines of a function in which each lane of a mask loads or stores by itself."""
     b = FunctionBuilder()
     size = bytes_of(type_name)
-    with each_lane(LaneBuilder(b), MASK) as lane:
+    with each_lane(LaneBuilder(b), b.named(MASK, "i32")) as lane:
         place = b.load(b.element(_ADDRESSES, lane, 8), POINTER)
         part = b.element(_VALUES, lane, size)
         if what == "load":
