@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 
 from custom_dispatch.ptx.operands import (
     Address,
@@ -60,11 +61,17 @@ class Scope:
         self._symbols.add(name)
         return name + self._suffix
 
+    def _outwards(self) -> Iterator[Scope]:
+        """The scope and those around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
     def register(self, name: str) -> tuple[str, str] | None:
         """The unique name and type of a register, or None when no scope declares it."""
         match = _NUMBERED.fullmatch(name)
-        scope: Scope | None = self
-        while scope is not None:
+        for scope in self._outwards():
             type_name = scope._registers.get(name)
             if type_name is None and match is not None:
                 count, bank_type = scope._banks.get(match.group(1), (0, ""))
@@ -74,17 +81,11 @@ class Scope:
                 return name + scope._suffix, type_name
             if name in scope._symbols:
                 return None
-            scope = scope.parent
         return None
 
     def symbol(self, name: str) -> str:
         """The unique name of a variable or label; `name` itself when it is the module's."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope._symbols:
-                return name + scope._suffix
-            scope = scope.parent
-        return name
+        return next((name + s._suffix for s in self._outwards() if name in s._symbols), name)
 
 
 _HEX_FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
@@ -123,12 +124,10 @@ def read_operand(stream: TokenStream, scope: Scope, depth: int = 0) -> Operand:
 def _known_shape(stream: TokenStream, scope: Scope, depth: int) -> Operand | None:
     token = stream.peek()
     if token.kind is Kind.MARK:
-        if token.text == "{":
+        if token.text in ("{", "("):
             elements = _elements(stream, scope, depth)
-            return None if elements is None else Vector(elements)
-        if token.text == "(":
-            elements = _elements(stream, scope, depth)
-            return None if elements is None else Group(elements)
+            made: type[Vector | Group] = Vector if token.text == "{" else Group
+            return None if elements is None else made(elements)
         if token.text == "[":
             return _address(stream, scope, depth)
         if token.text == "!":
@@ -206,15 +205,13 @@ def _elements(stream: TokenStream, scope: Scope, depth: int) -> tuple[Operand, .
 def _address(stream: TokenStream, scope: Scope, depth: int) -> Address | None:
     stream.take()
     base: Operand | None = _word(stream, scope)
-    offset: int | None
+    offset: int | None = None
     if isinstance(base, Integer):
         offset = base.value
         base = None
     elif isinstance(base, Register | Symbol | SpecialRegister):
         offset = _offset(stream)
-        if offset is None:
-            return None
-    else:
+    if offset is None:
         return None
     extra: list[Operand] = []
     while stream.accept(","):

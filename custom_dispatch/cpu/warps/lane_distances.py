@@ -320,10 +320,13 @@ class DistantBuilder(LaneNames):
         """A pointer and an i64 number of bytes, added."""
         p, q = self.of(pointer), self.of(offset)
         differ = p.stride and q.stride and p.stride != q.stride
-        if p.varying or q.varying or differ:
+
+        def sums() -> str:
             lanes, steps = self.vector(pointer, POINTER), self.vector(offset, "i64")
-            sums = self.emit(f"llvm.add {lanes}, {steps} : {vector_of('i64')}")
-            return Value(sums, varying=True)
+            return self.emit(f"llvm.add {lanes}, {steps} : {vector_of('i64')}")
+
+        if p.varying or q.varying or differ:
+            return Value(sums(), varying=True)
         scalar = self.base(p, POINTER)
         if q.base:
             scalar = self._moved_by(scalar, q.base)
@@ -335,18 +338,13 @@ class DistantBuilder(LaneNames):
         if stride and len(set(factors)) == 1:
             scalar, stride, factors = self._stepped_by(scalar, stride, factors[0]), "", ()
         valid = self.both(p.valid, q.valid)
-
-        def both_lanes() -> str:
-            lanes, steps = self.vector(pointer, POINTER), self.vector(offset, "i64")
-            return self.emit(f"llvm.add {lanes}, {steps} : {vector_of('i64')}")
-
         return Value(
             scalar,
             tuple(a + b for a, b in zip(_steps(p), _steps(q), strict=True)),
             stride,
             factors,
             valid=valid,
-            lanes=self.later((pointer, offset), both_lanes) if valid else None,
+            lanes=self.later((pointer, offset), sums) if valid else None,
         )
 
     def _moved_by(self, pointer: str, step: str) -> str:

@@ -8,7 +8,6 @@ written no longer needs wider ones (`warps/warp_function.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, int_type
@@ -24,7 +23,6 @@ from custom_dispatch.cpu.warps.lane_values import (
     VARYING,
     VARYING_FORM,
     Form,
-    Lanes,
     Value,
     form_of,
     stand_in,
@@ -165,7 +163,10 @@ class LaneFrame(Frame):
             base = self._load(place, scalar) if place else ""
             is_valid = self._load(valid, "i1") if valid else ""
             by = self._load(stride, self.type_of(name)) if stride else ""
-            return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
+            kind = vector_of(scalar)
+            return b.name(
+                form.value(base, by, is_valid, lambda: b.one.load(shadow, kind, 8, "volatile"))
+            )
         lanes = self._load(place, vector_of(scalar))
         return b.name(Value(lanes, varying=True))
 
@@ -180,27 +181,6 @@ class LaneFrame(Frame):
         one.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
         self._writes[place] = number = self._writes.get(place, 0) + 1
         b.kept((place, f"after write {number}"), value)
-
-    def _distant(
-        self, form: Form, scalars: tuple[str, str], valid: str, shadow: str, scalar: str
-    ) -> Value:
-        one = self.lanes.one
-        held = Value(
-            scalars[0],
-            form.distances,
-            scalars[1],
-            form.factors,
-            known=form.known,
-            multiple=max(form.multiple, 1),
-            bounds=form.bounds if scalars[0] else None,
-        )
-        if not valid:
-            return held
-
-        def lanes() -> str:
-            return one.load(shadow, vector_of(scalar), 8, "volatile")
-
-        return replace(held, valid=valid, lanes=Lanes(lanes))
 
     def write(self, name: str, value: str) -> None:
         if name in self.local:

@@ -118,10 +118,6 @@ class LaneMemory(LaneBuilder):
             scalar = self.scalar(pointer, POINTER)
             return one.load(scalar, type_name, align, how)
         parts = load_parts(value, bytes_of(type_name)) if value.base and not how else []
-        if not parts:
-            return self._varying(self._load_in_turn(pointer, type_name, align, how))
-        if self.everyone and not value.valid:
-            return self._varying(self._load_together(value, parts, type_name, align))
 
         def together() -> str:
             return self._load_together(value, parts, type_name, align)
@@ -130,7 +126,7 @@ class LaneMemory(LaneBuilder):
             return self._load_in_turn(pointer, type_name, align, how)
 
         kind = vector_of(type_name)
-        return self._varying(either(self, self._fast(value), together, in_turn, kind))
+        return self._varying(self._one_way(value, parts, together, in_turn, kind))
 
     def store(
         self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
@@ -143,12 +139,6 @@ class LaneMemory(LaneBuilder):
             one.store(scalar, at, type_name, align, how)
             return
         parts = store_parts(place, bytes_of(type_name)) if place.base and not how else []
-        if not parts:
-            self._store_in_turn(value, pointer, type_name, align, how)
-            return
-        if self.everyone and not place.valid:
-            self._store_together(value, place, parts, type_name, align)
-            return
 
         def together() -> str:
             self._store_together(value, place, parts, type_name, align)
@@ -158,18 +148,30 @@ class LaneMemory(LaneBuilder):
             self._store_in_turn(value, pointer, type_name, align, how)
             return ""
 
-        either(self, self._fast(place), together, in_turn)
+        self._one_way(place, parts, together, in_turn)
 
     # ---- inside
 
     def _varying(self, vector: str) -> str:
         return self.name(Value(vector, varying=True))
 
-    def _fast(self, place: Value) -> str:
-        """Whether all lanes are active and where they are expected."""
-        if not place.valid:
-            return self.full
-        return self.one.binary("and", self.full, place.valid, "i1")
+    def _one_way(
+        self,
+        place: Value,
+        parts: list[Part],
+        together: Callable[[], str],
+        in_turn: Callable[[], str],
+        type_name: str = "",
+    ) -> str:
+        """Go to memory together where all lanes are active and where they are expected."""
+        if not parts:
+            return in_turn()
+        if not place.valid and self.everyone:
+            return together()
+        fast = self.full
+        if place.valid:
+            fast = self.one.binary("and", fast, place.valid, "i1")
+        return either(self, fast, together, in_turn, type_name)
 
     def _last(self, name: str, value: Value, type_name: str) -> str:
         """What the last active lane holds."""

@@ -115,6 +115,20 @@ class Form:
             return None
         return self.bounds[0]
 
+    def value(self, base: str, stride: str, valid: str, lanes: Callable[[], str]) -> Value:
+        """What a register of this form holds, from SSA names; `lanes` for where it is not valid."""
+        return Value(
+            base,
+            self.distances,
+            stride,
+            self.factors,
+            known=self.known,
+            multiple=max(self.multiple, 1),
+            bounds=self.bounds if base else None,
+            valid=valid,
+            lanes=Lanes(lanes) if valid else None,
+        )
+
     def join(self, other: Form) -> Form:
         """The narrowest form that can hold what either can."""
         low, high = sorted((self, other), key=lambda form: form.rank)
@@ -161,16 +175,11 @@ def stand_in(form: Form, name: str) -> Value:
     """A value of a form, for looking for forms only."""
     if form.rank == VARYING:
         return Value(name, varying=True)
-    return Value(
+    return form.value(
         name if form.known is None else "",
-        form.distances,
         name if form.factors else "",
-        form.factors,
-        known=form.known,
-        multiple=max(form.multiple, 1),
-        bounds=form.bounds if form.known is None else None,
-        valid=name if form.checked else "",
-        lanes=Lanes(lambda: name) if form.checked else None,
+        name if form.checked else "",
+        lambda: name,
     )
 
 
