@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
 
 from custom_dispatch.ptx.operands import (
     Address,
@@ -61,17 +60,11 @@ class Scope:
         self._symbols.add(name)
         return name + self._suffix
 
-    def _outwards(self) -> Iterator[Scope]:
-        """The scope and those around it."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield scope
-            scope = scope.parent
-
     def register(self, name: str) -> tuple[str, str] | None:
         """The unique name and type of a register, or None when no scope declares it."""
         match = _NUMBERED.fullmatch(name)
-        for scope in self._outwards():
+        scope: Scope | None = self
+        while scope is not None:
             type_name = scope._registers.get(name)
             if type_name is None and match is not None:
                 count, bank_type = scope._banks.get(match.group(1), (0, ""))
@@ -81,11 +74,17 @@ class Scope:
                 return name + scope._suffix, type_name
             if name in scope._symbols:
                 return None
+            scope = scope.parent
         return None
 
     def symbol(self, name: str) -> str:
         """The unique name of a variable or label; `name` itself when it is the module's."""
-        return next((name + s._suffix for s in self._outwards() if name in s._symbols), name)
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope._symbols:
+                return name + scope._suffix
+            scope = scope.parent
+        return name
 
 
 _HEX_FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")

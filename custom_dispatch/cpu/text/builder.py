@@ -8,6 +8,7 @@ those with an underscore.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from custom_dispatch.cpu.cpu_kernel import UNKNOWN
@@ -334,6 +335,7 @@ class FunctionBuilder(Builder):
         return before
 
 
+@functools.lru_cache(maxsize=4096)
 def constant_text(value: int, bits: int) -> str:
     """The operation that makes an integer constant."""
     if bits == 1:

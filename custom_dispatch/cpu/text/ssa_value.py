@@ -28,7 +28,7 @@ class SsaValue(str):
     """Its type's spelling: ``i32``, ``f32``, ``!llvm.ptr``."""
 
     def __new__(cls, name: str, type_name: str, builder: Builder) -> SsaValue:  # noqa: D102
-        value = super().__new__(cls, name)
+        value = str.__new__(cls, name)
         value.b, value.type = builder, type_name
         return value
 
@@ -122,8 +122,10 @@ class SsaValue(str):
 
     def resize(self, bits: int, *, signed: bool = False) -> SsaValue:
         """An integer truncated or extended to a width."""
+        if bits == self.bits:
+            return self
         operation = "trunc" if bits < self.bits else "sext" if signed else "zext"
-        return self.cast(operation, f"i{bits}")
+        return self.b.cast(operation, self, self.type, f"i{bits}")
 
     def cast(self, operation: str, type_name: str) -> SsaValue:
         """Another type of it, as `Builder.cast`."""
