@@ -120,22 +120,20 @@ def outline_first_values(
 
 def check_kinds(module: ir.Module) -> None:
     """Require that what calls leave behind is tensors of known sizes: they have buffers."""
-    others = {
+    kinds = {
         name_of(op.operation): ir.TypeAttr(op.operation.attributes["type"]).value
         for op in module.body.operations
         if op.operation.name == "util.global" and "is_mutable" in op.operation.attributes
     }
-    for name, kind in states_of(module).items():
-        if ir.RankedTensorType(kind).has_static_shape:
-            del others[name]
-    for function in functions_of(module):
-        for op in operations_of(function, _LOAD, _STORE):
-            if (name := global_of(op)) in others:
-                raise GraphError(
-                    f"State `{name}` is {others[name]}, for which a graph has no buffer.",
-                    expected="state that is a tensor whose sizes are known",
-                    next_step='make it one, a number of rank 0; or write graph="where possible".',
-                )
+    used = (op for each in functions_of(module) for op in operations_of(each, _LOAD, _STORE))
+    for name in map(global_of, used):
+        kind = kinds.get(name)
+        if kind and not (isinstance(kind, ir.RankedTensorType) and kind.has_static_shape):
+            raise GraphError(
+                f"State `{name}` is {kind}, for which a graph has no buffer.",
+                expected="state that is a tensor whose sizes are known",
+                next_step='make it one, a number of rank 0; or write graph="where possible".',
+            )
 
 
 def check_states(module: ir.Module, states: dict[str, ir.Type]) -> None:

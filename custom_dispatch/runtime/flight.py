@@ -162,23 +162,16 @@ class Flight:
 
 
 class ReadingFlight(Flight):
-    """A call in flight that reads an array, to whoever uses the array next.
-
-    It is waited for on the host, and its failure is no failure of the array.
-    """
+    """A call that reads an array, to whoever uses the array next: its failure is not theirs."""
 
     __slots__ = ("_reader",)
+    hal = None  # it is waited for on the host
 
     def __init__(self, reader: Flight) -> None:
         self._reader = reader
 
-    @property
-    def hal(self) -> Any:
-        """No device, so that no other call waits for its fence."""
-        return None
-
     def done(self) -> bool:
-        """Whether the call is over, well or not."""
+        """As `Flight.done`."""
         return self._reader.done()
 
     def wait(self, timeout: float | None = None) -> bool:
