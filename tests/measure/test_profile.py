@@ -270,7 +270,10 @@ def test_who_has_cupti_already_is_not_disturbed(library: _Cupti) -> None:
         "ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"
     )
     library.subscribers = 0
-    with cupti.Cupti().recording(), pytest.raises(DeviceError, match="in another thread"):
+    with (
+        cupti.Cupti().recording(),
+        pytest.raises(DeviceError, match="this package records already"),
+    ):
         cupti.Cupti().recording().__enter__()
 
 

@@ -66,7 +66,7 @@ class Cupti:
                 problems.append(problem)
 
         if not _one_at_a_time.acquire(blocking=False):
-            raise _refused("this package records in another thread")
+            raise _refused("this package records already")
         try:
             # CUPTI has one subscriber, and gives records to whoever asked last: who profiles the
             # process already would lose them.

@@ -54,7 +54,7 @@ def profile(
             next_step="give calls=20, on the command line --calls 20.",
         )
     function, device = program.function(name), program.device
-    cupti = None if device.compute_capability is None else Cupti()
+    cupti = Cupti() if device.kind == "cuda" else None
     given = function.arguments.in_order(tuple(arguments), dict(named))
     held = [program.to_device(x) if isinstance(x, numpy.ndarray) else x for x in given]
     run: Callable[[], Any] = partial(function, *held)
@@ -73,10 +73,8 @@ def profile(
             expected="a function that calls kernels",
             next_step="profile another one: `custom-dispatch inspect` lists them.",
         )
-    peaks, known = (
-        peaks_of(device),
-        Known(program.manifest, device.compute_capability, function.name, held),
-    )
+    peaks, capability = peaks_of(device), device.compute_capability
+    known = Known(program.manifest, capability, function.name, held)
     return summarise(
         recording,
         f"{function.name}{function.type}",
