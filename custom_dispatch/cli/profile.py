@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 import click
 import numpy
@@ -12,7 +11,6 @@ import numpy
 from custom_dispatch.cli import options
 from custom_dispatch.cli.notation import parse_input_or_draw
 from custom_dispatch.cli.report import json_file, json_option, show_table, tell
-from custom_dispatch.files import write_together
 from custom_dispatch.measure.inputs import inputs_for_type
 from custom_dispatch.measure.profile import writers
 from custom_dispatch.measure.profile.profiling import MOST_CALLS
@@ -70,14 +68,11 @@ def command(
         values = inputs_for_type(chosen.name, chosen.type, generator).values
     with options.progress(f"profiling {chosen.name}"):
         found: Profile = program.profile(*values, function=chosen.name, calls=calls)
-    made = {page: writers.html_of, trace: writers.trace_of}
-    files = {path: partial(_write, make(found)) for path, make in made.items() if path}
-    write_together(files)
-    tell(json_path, partial(_show, found), **writers.data_of(found), files=tuple(files))
-
-
-def _write(content: bytes, file: BinaryIO) -> None:
-    file.write(content)
+    for path, save in ((page, found.save_html), (trace, found.save_trace)):
+        if path is not None:
+            save(path)
+    files = tuple(path for path in (page, trace) if path is not None)
+    tell(json_path, partial(_show, found), **writers.data_of(found), files=files)
 
 
 def _show(found: Profile) -> None:

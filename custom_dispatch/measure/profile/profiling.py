@@ -18,14 +18,7 @@ from custom_dispatch.measure.profile.cupti import Cupti
 from custom_dispatch.measure.profile.floors import Floor, Peaks, floor_of, peaks_of
 from custom_dispatch.measure.profile.iree_tools import record_on_cpu
 from custom_dispatch.measure.profile.recording import Record, Recording
-from custom_dispatch.measure.profile.summary import (
-    GENERATED,
-    HAND_WRITTEN,
-    MEMORY,
-    OTHER,
-    Profile,
-    summarise,
-)
+from custom_dispatch.measure.profile.summary import Origin, Profile, summarise
 from custom_dispatch.runtime.archive import generated_for
 from custom_dispatch.runtime.graph_function import GraphFunction
 from custom_dispatch.runtime.program import Program
@@ -128,10 +121,11 @@ class Known:
     def origin_of(self, record: Record) -> tuple[str, str]:
         """A record's name for people, and its origin."""
         if record.kind != "kernel":
-            return record.name, MEMORY
+            return record.name, Origin.MEMORY
         if record.name in self._names:
-            return self._names[record.name], HAND_WRITTEN
-        return record.name, OTHER if generated_for(record.name) is None else GENERATED
+            return self._names[record.name], Origin.HAND_WRITTEN
+        generated = generated_for(record.name) is not None
+        return record.name, Origin.GENERATED if generated else Origin.OTHER
 
     def floor_of(self, peaks: Peaks, name: str, launches: float) -> Floor | str:
         """The floor of a kernel by its declared name, or why it has none."""

@@ -7,15 +7,21 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 
 from custom_dispatch.files import write_atomically
+from custom_dispatch.measure.profile import writers
 from custom_dispatch.measure.profile.floors import Floor, Peaks
 from custom_dispatch.measure.profile.recording import Record, Recording
 
-HAND_WRITTEN, GENERATED, MEMORY, OTHER = "hand-written", "generated", "copy", "other"
-"""Kernels that were linked into the module; IREE's; copies and fills; and what else ran."""
 _NS = 1e-9
+
+
+class Origin(StrEnum):
+    """Kernels that were linked into the module; IREE's; copies and fills; and what else ran."""
+
+    HAND_WRITTEN, GENERATED, MEMORY, OTHER = "hand-written", "generated", "copy", "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +85,14 @@ class Profile:
 
         It needs no network. Where it cannot be written, an OutputError says why.
         """
-        from custom_dispatch.measure.profile.writers import html_of
-
-        write_atomically(Path(path), html_of(self))
+        write_atomically(Path(path), writers.html_of(self))
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a Chrome trace, which Perfetto opens, in the same way."""
-        from custom_dispatch.measure.profile.writers import trace_of
-
-        write_atomically(Path(path), trace_of(self))
+        write_atomically(Path(path), writers.trace_of(self))
 
     def __str__(self) -> str:
-        from custom_dispatch.measure.profile.writers import text_of
-
-        return text_of(self)
+        return writers.text_of(self)
 
 
 def summarise(
@@ -135,7 +135,7 @@ def summarise(
         name, origin = origin_of(group[0])
         origins[origin] += sum(took) * _NS / count
         mean_s = sum(took) * _NS / len(took)
-        found = floor_of(name, len(took) / count) if origin == HAND_WRITTEN else ""
+        found = floor_of(name, len(took) / count) if origin == Origin.HAND_WRITTEN else ""
         floor = found if isinstance(found, Floor) else None
         share = None if floor is None else floor.seconds / max(mean_s, _NS)
         floors = (floor, share, "" if isinstance(found, Floor) else found)

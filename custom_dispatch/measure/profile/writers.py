@@ -6,10 +6,12 @@ import json
 from collections import defaultdict
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.measure.profile.summary import KernelTime, Profile
 from custom_dispatch.tables import plain_lines, rate_text, seconds_text
+
+if TYPE_CHECKING:
+    from custom_dispatch.measure.profile.summary import KernelTime, Profile
 
 COLUMNS = ("kernel", "by", "launches", "a call", "share", "mean", "floor", "of floor", "limit")
 MOST_SPANS = 20_000
