@@ -82,7 +82,8 @@ def medians(
     for _ in range(rounds):
         for name, run in variants.items():
             for repetition in range(repetitions + 5):
-                time.sleep(_pauses.get(run, 0))
+                if pause := _pauses.get(run, 0):
+                    time.sleep(pause)
                 start = time.perf_counter()
                 run()
                 if repetition >= 5:

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from custom_dispatch.errors import DeviceError, sentence
@@ -46,12 +46,15 @@ class Access:
     accesses are made like the first: what is inconsistent then is the process.
     """
 
-    __slots__ = ("_end", "gpu")
+    __slots__ = ("_end", "_pop", "_push", "gpu")
 
     def __init__(self, device: str, like: Access | None = None) -> None:
         self.gpu = gpu_index(device)
         # Once it is over: what was found, and the next step.
         self._end: list[str] = [] if like is None else like._end
+        # `driver.binding`, from the first call on that needs the GPU's context.
+        self._push: Callable[[], int] | None = None
+        self._pop: Callable[[], int] | None = None
 
     @property
     def problem(self) -> str:
@@ -64,19 +67,27 @@ class Access:
             raise DeviceError(self._end[0], next_step=self._end[1])
 
     def __enter__(self) -> None:
-        self.check()
+        if self._end:
+            self.check()
         thread = threading.get_ident()
         _calls.append(thread)
         if _exiting or _alone is not None:
             _enter_late(thread)
-        on_gpu = self.gpu is not None and has_initialised()
-        if on_gpu and (status := driver.push(self.gpu or 0)):
+        if self.gpu is not None and (status := (self._push or self._push_first)()):
             _calls.remove(thread)
             check_status(status)
 
+    def _push_first(self) -> int:
+        if self.gpu is None or not has_initialised():
+            return 0
+        status = driver.push(self.gpu)
+        if status == 0:
+            self._push, self._pop = driver.binding(self.gpu)
+        return status
+
     def __exit__(self, *_: object) -> None:
-        if self.gpu is not None and has_initialised():
-            driver.pop()
+        if self._pop is not None:
+            self._pop()
         _calls.remove(threading.get_ident())
 
     @contextlib.contextmanager

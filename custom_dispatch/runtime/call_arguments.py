@@ -168,7 +168,9 @@ class Arguments:
         """A call's inputs if all arguments are arrays on the device, and done."""
         if not arguments or type(arguments[0]) is not DeviceArray:
             return None
-        if len(arguments) != len(self._plain) or self._overlap(arguments) is not None:
+        if len(arguments) != len(self._plain):
+            return None
+        if self._points.writes and self._overlap(arguments) is not None:
             return None
         device = self._device
         inputs = rt.VmVariantList(len(arguments) + 2)

@@ -37,10 +37,12 @@ from custom_dispatch.kernel.target import gpu_name
 
 LIBRARY = "libcuda.so.1"
 _lock = threading.Lock()
-_pushes: dict[int, Callable[[], int]] = {}
-"""For each GPU whose context is retained, what makes that the calling thread's."""
+_bindings: dict[int, tuple[Callable[[], int], Callable[[], int]]] = {}
+"""For each GPU whose context is retained, what makes that the calling thread's, and undoes it."""
 _popped = ctypes.byref(ctypes.c_void_p())
 """Where the driver writes what was popped, which nobody reads."""
+_AT_ONCE = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+"""A function that returns at once: it keeps Python's lock, and takes half the time."""
 
 
 @functools.cache
@@ -55,14 +57,17 @@ def cuda_library() -> Any:
 def _retain(gpu: int) -> int:
     """Retain a GPU's context, once; the driver's status."""
     with _lock:
-        if gpu in _pushes:
+        if gpu in _bindings:
             return 0
         library, device, context = cuda_library(), ctypes.c_int(), ctypes.c_void_p()
         status: int = library.cuInit(0)
         status = status or library.cuDeviceGet(ctypes.byref(device), gpu)
         status = status or library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
         if status == 0:
-            _pushes[gpu] = functools.partial(library.cuCtxPushCurrent_v2, context)
+            push_it, pop_it = (
+                _AT_ONCE((f"cuCtx{name}Current_v2", library)) for name in ("Push", "Pop")
+            )
+            _bindings[gpu] = functools.partial(push_it, context), functools.partial(pop_it, _popped)
         return status
 
 
@@ -72,14 +77,17 @@ def push(gpu: int) -> int:
     After that the thread has again what it had, or none: PyTorch's and CuPy's current device is
     that of the thread's context (CUDA Driver API, "Context Management").
     """
-    if gpu not in _pushes and (status := _retain(gpu)):
-        return status
-    return _pushes[gpu]()
+    return _retain(gpu) or _bindings[gpu][0]()
 
 
 def pop() -> None:
     """Undo the last `push`."""
-    cuda_library().cuCtxPopCurrent_v2(_popped)
+    next(iter(_bindings.values()))[1]()
+
+
+def binding(gpu: int) -> tuple[Callable[[], int], Callable[[], int]]:
+    """What `push` and `pop` come to, when `push` has succeeded once."""
+    return _bindings[gpu]
 
 
 _NVML = "libnvidia-ml.so.1"

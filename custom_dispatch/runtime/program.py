@@ -102,8 +102,10 @@ class Program:
             else:
                 made = Function(*parts)
             self._functions[name] = made
-        for made in self._functions.values():
+        for name, made in self._functions.items():
             keep_in_forks(made)
+            if not hasattr(Program, name):  # found at once, without `__getattr__`
+                self.__dict__.setdefault(name, made)
 
     @property
     def functions(self) -> Mapping[str, Function]:
