@@ -5,7 +5,8 @@ A function @f whose sizes are known becomes, with `graph=True`, four over one bo
 - `@f$graph` takes a fence to wait for and one to signal, as `@f$async` does. It reads the inputs
   from buffers that the module holds, and writes its results into others. All that it does is
   recorded when the module is loaded (`graph_form.py`): on a GPU one CUDA graph.
-- `@f$buffers` returns these buffers: the inputs, then the results.
+- `@f$buffers` returns these buffers: the inputs, then the results, and last a word of the host's
+  memory, the mark, into which the graph writes 1 when all else is done.
 - `@f$async` and `@f` copy their arguments into them, run `@f$graph`, and return copies.
 
 IREE's own operations make it so: `hal.tensor.import` reads a buffer that is loaded from an
@@ -45,6 +46,14 @@ from custom_dispatch.ir.interface import Interface, reflection, write_waiting
 TRANSIENTS = "custom_dispatch.transients"
 """The global that holds the buffer for what is neither argument nor result nor state. Its size is
 known when IREE has compiled the functions: `graph_form.py` puts it in."""
+_DEVICE = (
+    "DeviceVisible|DeviceLocal",
+    "TransferSource|TransferTarget|Transfer|DispatchStorageRead|DispatchStorageWrite|"
+    "DispatchStorage",
+)
+"""Memory and usage as IREE allocates results: to be mapped, memory of a GPU would be managed."""
+_HOST = ("HostVisible|HostCoherent|HostCached|HostLocal|DeviceVisible", "TransferTarget|Mapping")
+"""Of the host's memory that a GPU writes: cached, or each look at it would be one at the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class GraphInterface:
         return "".join(
             [
                 allocate_buffers(self._sizes()),
+                allocate_buffers({mark_of(self.interface.name): 4}, _HOST),
                 self._write_graph(),
                 self._write_buffers(),
                 self._write_async(outside),
@@ -135,7 +145,8 @@ class GraphInterface:
             *map(self._input, range(len(self._inputs))),
             *map(self._output, range(len(self._outputs))),
         ]
-        values = (*self._inputs, *self._outputs)
+        names.append(mark_of(self.interface.name))
+        values = (*self._inputs, *self._outputs, Value("tensor<1xi32>", (1,)))
         views = [
             _view(body, load_buffer(body, name), item)
             for name, item in zip(names, values, strict=True)
@@ -200,12 +211,17 @@ def byte_size(item: Value) -> int:
     return math.prod(size or 0 for size in item.sizes or ()) * max(bits // 8, 1)
 
 
-def allocate_buffers(sizes: Mapping[str, int]) -> str:
+def mark_of(function: str) -> str:
+    """The global that holds the word into which a function's graph writes last."""
+    return f"custom_dispatch.{function}.mark"
+
+
+def allocate_buffers(sizes: Mapping[str, int], where: tuple[str, str] = _DEVICE) -> str:
     """Globals that each hold a buffer of as many bytes, from when the module is loaded."""
     body = Emitter(1)
     device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
     for name, size in sizes.items():
-        made = _allocate(body, device, size)
+        made = _allocate(body, device, size, where)
         body.line(f"util.global.store {made}, @{quote(name)} : {BUFFER}")
     globals_ = [f"util.global private @{quote(name)} : {BUFFER}\n" for name in sizes]
     lines = "\n".join([*body.lines, "  util.return"])
@@ -237,15 +253,10 @@ def load_buffer(body: Emitter, name: str) -> str:
     return body.result(f"util.global.load immutable @{quote(name)} : {BUFFER}", "buffer")
 
 
-def _allocate(body: Emitter, device: str, size: int) -> str:
+def _allocate(body: Emitter, device: str, size: int, where: tuple[str, str] = _DEVICE) -> str:
     anywhere = body.pure("arith.constant -1 : i64", "anywhere")
-    # As IREE allocates results: to be mapped, memory of a GPU would have to be managed.
-    memory = body.pure('hal.memory_type<"DeviceVisible|DeviceLocal"> : i32', "memory")
-    usage = body.pure(
-        'hal.buffer_usage<"TransferSource|TransferTarget|Transfer|DispatchStorageRead|'
-        'DispatchStorageWrite|DispatchStorage"> : i32',
-        "usage",
-    )
+    memory = body.pure(f'hal.memory_type<"{where[0]}"> : i32', "memory")
+    usage = body.pure(f'hal.buffer_usage<"{where[1]}"> : i32', "usage")
     allocator = body.pure(
         f"hal.device.allocator<{device} : !hal.device> : !hal.allocator", "allocator"
     )

@@ -18,7 +18,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.graph_interface import TRANSIENTS
+from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
 from custom_dispatch.link.operations import (
     create,
     global_of,
@@ -42,7 +42,7 @@ _GLOBALS = ("util.global.load", "util.global.store")
 _COMMANDS = ("dispatch", "copy_buffer", "fill_buffer", "update_buffer")
 _MOST_AT_ONCE = 32
 """IREE_HAL_CUDA_MAX_CONCURRENT_GRAPH_NODE_COUNT (iree/hal/drivers/cuda/graph_command_buffer.c)."""
-_KINDS = {"input": "inputs", "output": "results"}
+_KINDS = {"input": "inputs", "output": "results", "mark": "marks"}
 """What `graph_interface.py` calls a function's buffers, and what users do."""
 _REFLECTION = "iree.reflection"
 _SIZE = "iree.abi.transients.size.constant"
@@ -130,6 +130,8 @@ def _record(module: ir.Module, function: Any) -> None:
         if op.name == _CREATE:  # IREE has them run once
             op.attributes["modes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
     executed = [op for op in queued if op.name == _EXECUTE]
+    if [op for op in queued if not op.name.startswith("hal.fence.")] == executed[:1]:
+        _write_mark(_commands_of(executed[0]), mark_of(name.removesuffix(GRAPH)))
     symbols = [f"custom_dispatch.{name}.commands{number}" for number in range(len(executed))]
     recorder = f"custom_dispatch.{name}.record"
     globals_ = [f"util.global private @{quote(each)} : !hal.command_buffer" for each in symbols]
@@ -175,6 +177,25 @@ def _record(module: ir.Module, function: Any) -> None:
             module.body.append(op)
 
 
+def _write_mark(commands: Any, mark: str) -> None:
+    """Let the last of a graph's commands write a word of which the host sees that all are done."""
+    users = (use.owner.operation for use in commands.uses)
+    # A barrier stands before it: see `_barrier_of`.
+    with ir.InsertionPoint(next(op for op in users if op.name == "hal.command_buffer.finalize")):
+        buffer = _load(mark, ir.Type.parse("!hal.buffer"))
+        one = integer(1, ir.IntegerType.get_signless(32))
+        ir.Operation.create(
+            "hal.command_buffer.fill_buffer",
+            operands=[commands, buffer, integer(0), integer(4), one],
+            attributes={"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
+        )
+
+
+def _load(name: str, kind: ir.Type) -> Any:
+    symbol = ir.FlatSymbolRefAttr.get(name)
+    return create("util.global.load", kind, **{"global": symbol}, is_immutable=ir.UnitAttr.get())
+
+
 def _drop_waits(operations: Iterable[Any]) -> None:
     """Drop what waits on the host for work that later work waits for on the device as well."""
     for wait in [op for op in operations if op.name == _WAIT]:
@@ -194,12 +215,7 @@ def _carry(
     for symbol, execute in zip(symbols, executed, strict=True):
         if _commands_of(execute) == value:
             with where:
-                known[value] = create(
-                    "util.global.load",
-                    value.type,
-                    **{"global": ir.FlatSymbolRefAttr.get(symbol)},
-                    is_immutable=ir.UnitAttr.get(),
-                )
+                known[value] = _load(symbol, value.type)
             return
     if not op.name.startswith(_PURE):
         raise _refused(end.parent.operation, f"`{op.name}`")
@@ -234,7 +250,7 @@ def _allocate_transients(module: ir.Module, size: int) -> str:
     """Let the buffer that functions share have the size that the largest needs; say, for
     `MEMORY_KEY`, how many bytes it and all other buffers take that graphs keep.
     """
-    kept = dict.fromkeys(("inputs", "results", "state"), 0)
+    kept = dict.fromkeys(("inputs", "results", "state", "marks"), 0)
     for store in operations_of(module, "util.global.store"):
         name, allocation = global_of(store), store.operands[0].owner
         if isinstance(allocation, ir.Block) or allocation.name != "hal.allocator.allocate":
@@ -244,9 +260,11 @@ def _allocate_transients(module: ir.Module, size: int) -> str:
             with ir.InsertionPoint(allocation):
                 allocation.operands[last] = integer(size)
         else:
-            found = re.fullmatch(r"custom_dispatch\..+\.(input|output)\d+", name)
+            # A mark is in the host's memory, and four bytes.
+            found = re.fullmatch(r"custom_dispatch\..+\.(input|output|mark)\d*", name)
             kind = _KINDS[found[1]] if found else "state"
             kept[kind] += ir.IntegerAttr(allocation.operands[last].owner.attributes["value"]).value
+    del kept["marks"]
     return ",".join(f"{kind}={count}" for kind, count in {**kept, "transients": size}.items())
 
 

@@ -15,7 +15,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, MutableSequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -30,6 +30,8 @@ _SPIN_S = 0.05
 _QUERIES = 2048
 _NAP_NS = 100_000_000
 """How often a sleeping thread looks for Ctrl-C."""
+NO_MARK: MutableSequence[int] = [0]
+"""Of calls whose semaphore alone says when they are done."""
 
 
 class Flight:
@@ -41,16 +43,36 @@ class Flight:
         What must live until it is done: its arguments.
     translate
         What a failure of IREE means to the caller.
+    signal
+        The semaphore that is signalled when it is done, and the value; a new one, unless given.
+    mark
+        A number that the device makes 1 when the call is done. The semaphore follows later: a
+        thread of IREE's waits for the GPU and signals it.
     """
 
-    __slots__ = ("_device", "_error", "_kept", "_over", "_semaphore", "_translate")
+    __slots__ = (
+        "_device",
+        "_error",
+        "_kept",
+        "_mark",
+        "_over",
+        "_semaphore",
+        "_translate",
+        "_value",
+    )
 
     def __init__(
-        self, device: OpenDevice, kept: Any, translate: Callable[[Exception], Exception]
+        self,
+        device: OpenDevice,
+        kept: Any,
+        translate: Callable[[Exception], Exception],
+        signal: tuple[Any, int] | None = None,
+        mark: Any = NO_MARK,
     ) -> None:
         self._device = device
-        self._semaphore = device.hal.create_semaphore(0)
+        self._semaphore, self._value = signal or (device.hal.create_semaphore(0), 1)
         self._kept = kept
+        self._mark = mark
         self._translate = translate
         self._over = False
         self._error: Exception | None = None
@@ -62,7 +84,7 @@ class Flight:
 
     def fence(self) -> Any:
         """The fence that is reached when the call is done."""
-        return rt.HalFence.create_at(self._semaphore, 1)
+        return rt.HalFence.create_at(self._semaphore, self._value)
 
     def fail(self, error: Exception) -> None:
         """Say that the call was never made, so that whoever waits for it does not wait on."""
@@ -74,13 +96,11 @@ class Flight:
         if self._over:
             return True
         try:
-            reached: bool = self._semaphore.query() >= 1
+            if self._mark[0] or self._semaphore.query() >= self._value:
+                self._end(None)
         except IREE_ERRORS as error:
             self._end(error)
-            return True
-        if reached:
-            self._end(None)
-        return reached
+        return self._over
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the call is done.
@@ -108,33 +128,28 @@ class Flight:
 
     def _is_soon_done(self) -> bool:
         """Ask for a few hundred microseconds at most, before anything else is done."""
+        mark, query, value = self._mark, self._semaphore.query, self._value
         try:
-            if self._ask():
-                self._end(None)
-        except IREE_ERRORS:
-            pass  # asked again, and told
+            for _ in range(_QUERIES):
+                if mark[0] or query() >= value:
+                    self._kept = None
+                    self._over = True
+                    break
+        except IREE_ERRORS as error:
+            self._end(error)
         return self._over
-
-    def _ask(self) -> bool:
-        """Whether the semaphore is reached, asked over and over."""
-        query = self._semaphore.query
-        for _ in range(_QUERIES):  # noqa: SIM110 - a generator would take longer than the question
-            if query() >= 1:
-                return True
-        return False
 
     def _wait(self, timeout: float | None) -> None:
         self._device.access.check()  # in a forked process nobody would ever signal
         latest = None if timeout is None else time.perf_counter() + timeout
         try:
             if self._device.is_cuda and self._spin(latest):
-                self._end(None)
                 return
             while True:
                 nap = _NAP_NS
                 if latest is not None:
                     nap = min(nap, max(0, int((latest - time.perf_counter()) * 1e9)))
-                if self._semaphore.wait(1, timeout=nap):
+                if self._semaphore.wait(self._value, timeout=nap):
                     self._end(None)
                     return
                 if latest is not None and time.perf_counter() >= latest:
@@ -146,7 +161,7 @@ class Flight:
         end = time.perf_counter() + _SPIN_S
         if latest is not None:
             end = min(end, latest)
-        while not self._ask():
+        while not self._is_soon_done():
             if time.perf_counter() > end:
                 return False
             # Other threads of Python may run. To sleep, be it for no time, would take 50 us: the

@@ -61,6 +61,7 @@ class Function:
         self._order = order
         self._findings = findings
         self.arguments = Arguments(name, points, device)
+        self._result_count = len(points.type.outputs)
 
     @property
     def device(self) -> Any:
@@ -205,10 +206,11 @@ class Function:
 
     def _fence(self, needs: Needs) -> Any:
         """The fence that a call waits for."""
-        if not needs.flights and self._order.last is None:
+        every = (*needs.flights, *self._before())
+        if not every:
             return self.open_device.reached
         fences = []
-        for before in (*needs.flights, *self._before()):
+        for before in every:
             # Semaphores of another device of the same GPU are not this one's: see `hal_device`.
             if isinstance(before, ThreadFlight) or before.hal is not self.device:
                 before.wait()
@@ -237,8 +239,9 @@ class Function:
             return ()
         return (last,)
 
-    def _invoke(self, function: Any, inputs: Any) -> Any:
-        outputs = rt.VmVariantList(len(self.type.outputs))
+    def _invoke(self, function: Any, inputs: Any, outputs: Any = None) -> Any:
+        if outputs is None:
+            outputs = rt.VmVariantList(self._result_count)
         try:
             try:
                 self._context.invoke(function, inputs, outputs)
@@ -248,7 +251,7 @@ class Function:
                 # What is kept for later calls, of sizes that this one has no use for, goes first.
                 if not self.open_device.give_back_memory():
                     raise
-                outputs = rt.VmVariantList(len(self.type.outputs))
+                outputs = rt.VmVariantList(self._result_count)
                 self._context.invoke(function, inputs, outputs)
         except IREE_ERRORS as error:
             raise self.translated(error) from error

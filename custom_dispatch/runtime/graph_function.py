@@ -10,10 +10,20 @@ import numpy
 from iree import runtime as rt
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.runtime.device_array import DeviceArray
-from custom_dispatch.runtime.flight import Flight, ReadingFlight, Submission, keep_until_done
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.device import OpenDevice
+from custom_dispatch.runtime.device_array import DeviceArray, bytes_of
+from custom_dispatch.runtime.flight import (
+    NO_MARK,
+    Flight,
+    ReadingFlight,
+    Submission,
+    ThreadFlight,
+    keep_until_done,
+)
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import Needs, check_array, place, read_array
+from custom_dispatch.runtime.incoming import NEEDS_NOTHING, Needs, check_array, place, read_array
 from custom_dispatch.runtime.outgoing import start_copy
 
 
@@ -28,28 +38,47 @@ class GraphFunction(Function):
     >>> logits, = program.step.replay(token)                # doctest: +SKIP
     """
 
+    _last: Flight | None = None
+    """The call that was begun last."""
+    _signal: _Signal | None = None
+    _has_mark = True
+    """Whether every call that may set the mark is known."""
+
     @functools.cached_property
-    def _buffers(self) -> tuple[DeviceArray, ...]:
+    def _buffers_and_mark(self) -> tuple[tuple[DeviceArray, ...], Any]:
         kinds = (*self.type.inputs, *self.type.outputs)
-        views = rt.VmVariantList(len(kinds))
+        found = rt.VmVariantList(len(kinds) + 1)
         with self.access:
-            self._context.invoke(self._points.buffers, rt.VmVariantList(0), views)
-            return tuple(
-                DeviceArray(
-                    self.open_device, views.get_as_object(index, rt.HalBufferView), kind.dtype
-                )
-                for index, kind in enumerate(kinds)
-            )
+            self._context.invoke(self._points.buffers, rt.VmVariantList(0), found)
+            views = [found.get_as_object(i, rt.HalBufferView) for i in range(found.size)]
+        dtypes = [kind.dtype for kind in kinds]
+        arrays = [DeviceArray(self.open_device, *of) for of in zip(views, dtypes, strict=False)]
+        # Whoever asks a CPU's mark over and over takes time from the threads that compute.
+        marks = views[len(kinds) :] if self.open_device.is_cuda else []
+        mark = bytes_of(marks[0], ELEMENT_TYPES["i32"]).data if marks else NO_MARK
+        return tuple(arrays), mark
 
     @property
+    def _buffers(self) -> tuple[DeviceArray, ...]:
+        return self._buffers_and_mark[0]
+
+    @functools.cached_property
     def inputs(self) -> tuple[DeviceArray, ...]:
         """The arrays that the graph reads, which stay. What offers DLPack may write into them."""
         return self._buffers[: len(self.type.inputs)]
 
-    @property
+    @functools.cached_property
     def outputs(self) -> tuple[DeviceArray, ...]:
         """The arrays that the graph writes, which stay: the next call writes over them."""
         return self._buffers[len(self.type.inputs) :]
+
+    @functools.cached_property
+    def _read(self) -> tuple[DeviceArray, ...]:
+        return tuple(a for index, a in enumerate(self.inputs) if index not in self.writes)
+
+    @functools.cached_property
+    def _written(self) -> tuple[DeviceArray, ...]:
+        return (*(self.inputs[index] for index in self.writes), *self.outputs)
 
     def replay(self, *arguments: Any, wait: bool = True) -> Any:
         """Run the graph on what its inputs hold.
@@ -74,17 +103,19 @@ class GraphFunction(Function):
         DeviceError, KernelError
             As for a call.
         """
-        if len(arguments) > len(self.inputs):
+        if arguments and len(arguments) > len(self.inputs):
             raise CallError(
                 f"`{self.name}` is given {len(arguments)} arrays.",
                 expected=f"at most {len(self.inputs)}: {self.type}",
                 next_step="pass them in the order of its inputs.",
             )
         with self.access:
-            needs = Needs()
             with self._order.lock:
-                self._fill(arguments, needs)
-                _, flight = self._start(self._points.graph, rt.VmVariantList(2), needs)
+                needs = self._fill(arguments) if arguments else NEEDS_NOTHING
+                if wait and (self._last is None or self._last.done()):
+                    flight = self._start_alone(needs)
+                else:
+                    _, flight = self._start(self._points.graph, rt.VmVariantList(2), needs)
             if not wait:
                 keep_until_done(flight)
                 return Submission(flight, lambda: self.outputs, self.outputs)
@@ -93,12 +124,12 @@ class GraphFunction(Function):
                 self._order.last = None
             return self.outputs
 
-    def _fill(self, arguments: Sequence[Any], needs: Needs) -> None:
-        """Begin to copy arrays into the inputs, when the calls before are done.
+    def _fill(self, arguments: Sequence[Any]) -> Needs:
+        """Begin to copy arrays into the inputs, when the calls before are done; return what for.
 
         All are read before any input changes: one that does not fit leaves everything as it was.
         """
-        before, copies = Needs(), []
+        before, needs, copies = Needs(), Needs(), []
         for index, value in enumerate(self._apart(arguments, stay=True)):
             if value is None:
                 continue
@@ -109,7 +140,7 @@ class GraphFunction(Function):
             source = place(self.open_device, array, kind.dtype, what)
             copies.append((source, self.inputs[index].view, kind.dtype))
         if not copies:
-            return
+            return needs
         self._wait_for_others(before)
         for flight in (*before.flights, *self._before()):
             flight.wait()
@@ -117,6 +148,7 @@ class GraphFunction(Function):
             copied = start_copy(self.open_device, source, target, dtype, self.translated)
             if copied is not None:
                 needs.flights.append(copied)
+        return needs
 
     def _apart(self, values: Sequence[Any], *, stay: bool = False) -> Sequence[Any]:
         """Require that no array is an input that the call writes over.
@@ -173,12 +205,90 @@ class GraphFunction(Function):
         if self._findings is not None:
             self._findings.warn()
 
+    def _start_alone(self, needs: Needs) -> Flight:
+        """Begin to run the graph, when no other call is under way that may set its mark.
+
+        What such a call is made with is kept for the next one.
+        """
+        if self.open_device.is_cuda:
+            self._wait_for_others(needs)
+        if self._signal is None or self._signal.failed:
+            self._signal = _Signal(self.open_device)
+        signal = self._signal
+        mark = self._buffers_and_mark[1] if self._has_mark else NO_MARK
+        flight = Flight(self.open_device, None, self.translated, signal.next(), mark)
+        inputs = signal.inputs
+        if needs.flights or self._order.last is not None:
+            inputs = rt.VmVariantList(2)
+            inputs.push_ref(self._fence(needs))
+            inputs.push_ref(signal.fence)
+        if mark is not NO_MARK:
+            mark[0] = 0
+        try:
+            self._invoke(self._points.graph, inputs, signal.outputs)
+            self._begun(flight)
+        except BaseException:
+            self._forget_mark()
+            raise
+        return flight
+
+    def _forget_mark(self) -> None:
+        """Do without a mark after a call of which nobody knows whether it is under way.
+
+        It ended before it was noted: by Ctrl-C, for one.
+        """
+        self._has_mark, self._signal = False, None
+
+    def _begun(self, flight: Flight) -> None:
+        self._order.last = self._last = flight
+        reading = ReadingFlight(flight)
+        for array in self._read:
+            array._flight = reading
+        for array in self._written:
+            array._flight = flight
+
+    def _before(self) -> tuple[Flight | ThreadFlight, ...]:
+        """As `Function._before`; the calls of a graph, which set one mark, keep their order."""
+        before = super()._before()
+        last = self._last
+        if last is None or last in before or last.done():
+            return before
+        return (*before, last)
+
     def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
         with self._order.lock:
-            outputs, flight = super()._start(function, inputs, needs)
-            reading = ReadingFlight(flight)
-            for index, array in enumerate(self.inputs):
-                array.written_by(flight if index in self.writes else reading)
-            for array in self.outputs:
-                array.written_by(flight)
+            try:
+                outputs, flight = super()._start(function, inputs, needs)
+                self._begun(flight)
+            except BaseException:
+                self._forget_mark()
+                raise
         return outputs, flight
+
+
+class _Signal:
+    """What calls that are never under way together are made with."""
+
+    __slots__ = ("fence", "inputs", "outputs", "semaphore", "value")
+
+    def __init__(self, device: OpenDevice) -> None:
+        self.semaphore, self.value = device.hal.create_semaphore(0), 0
+        self.fence = rt.HalFence.create_at(self.semaphore, 1)
+        self.inputs, self.outputs = rt.VmVariantList(2), rt.VmVariantList(0)
+        self.inputs.push_ref(device.reached)
+        self.inputs.push_ref(self.fence)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a call failed, and the semaphore with it."""
+        try:
+            self.semaphore.query()  # behind `value` as long as a mark alone was seen
+        except IREE_ERRORS:
+            return True
+        return False
+
+    def next(self) -> tuple[Any, int]:
+        """The semaphore, and the value that the next call signals."""
+        self.value += 1
+        self.fence.insert(self.semaphore, self.value)
+        return self.semaphore, self.value
