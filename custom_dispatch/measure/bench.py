@@ -142,7 +142,7 @@ class Bench:
                 context = stack.enter_context(NativeContext(self.device.index))
                 launch, found = native_launch(context, *self._image, inputs, self.capability)
                 agreements.append(agreement("the native launch", known, results, found))
-                calls["native"] = _timed(launch.run)
+                calls["native"] = timed(launch.run)
                 calls["kernel"] = partial(seconds_of, context, [launch], 1)
                 calls |= native_copy(context, moved or 0)
             elif not self.capability:
@@ -225,10 +225,12 @@ class Bench:
                 raise function.translated(error) from error
             return time.perf_counter() - start
 
-        return {"call": _timed(lambda: function(*arguments)), "invoke": invoke}
+        return {"call": timed(lambda: function(*arguments)), "invoke": invoke}
 
 
-def _timed(run: Callable[[], object]) -> Callable[[], float]:
+def timed(run: Callable[[], object]) -> Callable[[], float]:
+    """What makes a call and returns the seconds that it took."""
+
     def call() -> float:
         start = time.perf_counter()
         run()
@@ -324,4 +326,4 @@ def host_copy(moved: int) -> dict[str, Callable[[], float]]:
     pool = ThreadPoolExecutor(threads)
 
     alone = partial(numpy.copyto, target, source)
-    return {"copy": _timed(alone if threads == 1 else lambda: [*pool.map(numpy.copyto, *parts)])}
+    return {"copy": timed(alone if threads == 1 else lambda: [*pool.map(numpy.copyto, *parts)])}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +12,8 @@ from custom_dispatch.errors import CallError, DeviceError
 from custom_dispatch.format.manifest import FunctionUse, KernelUse, KnownSizes, Manifest
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.measure.bench import timed
+from custom_dispatch.measure.measurement import time_in_turn
 from custom_dispatch.measure.profile.cupti import Cupti
 from custom_dispatch.measure.profile.floors import Floor, Peaks, floor_of, peaks_of
 from custom_dispatch.measure.profile.iree_tools import record_on_cpu
@@ -23,7 +23,7 @@ from custom_dispatch.runtime.archive import generated_for
 from custom_dispatch.runtime.graph_function import GraphFunction
 from custom_dispatch.runtime.program import Program
 
-_WARM_UP = 3
+_MOST_SECONDS = 60.0
 MOST_CALLS = 10_000
 _REPLAYED = "The function is a graph: its arguments were copied in before, and it was replayed."
 _ON_CPU = (
@@ -55,7 +55,8 @@ def profile(
     if cupti is not None and isinstance(function, GraphFunction):
         function.replay(*held)
         run, notes = function.replay, (_REPLAYED,)
-    undisturbed_s = _median_s(run, calls)
+    # The first call also says what does not fit.
+    undisturbed = time_in_turn({"call": timed(run)}, calls, _MOST_SECONDS)["call"]
     if cupti is None:
         recording, notes = record_on_cpu(program, function.name, held, calls), (_ON_CPU,)
     else:
@@ -72,22 +73,12 @@ def profile(
         recording,
         f"{function.name}{function.type}",
         str(device),
-        undisturbed_s,
+        undisturbed.median_s,
         peaks,
         known.origin_of,
         partial(known.floor_of, peaks),
         notes,
     )
-
-
-def _median_s(run: Callable[[], Any], calls: int) -> float:
-    """How long a call takes while nothing records it. The first also says what does not fit."""
-    seconds = []
-    for _ in range(_WARM_UP + calls):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds[_WARM_UP:])
 
 
 def _record(cupti: Cupti, run: Callable[[], Any], calls: int) -> Recording:
