@@ -118,15 +118,20 @@ def check_parameters(
             next_step="make the declaration's operands and the C signature agree.",
         )
     for parameter, (description, size) in zip(wanted, found, strict=True):
-        if size == parameter.size_bytes:
-            continue
-        raise PtxError(
-            f"Kernel `{kernel}`: parameter {parameter.index} in {origin} is {description}, "
-            f"{size} bytes, where operand `{parameter.operand.name}` is declared.",
-            expected=f"{parameter.kind} of {parameter.size_bytes} bytes",
-            next_step="make the declaration's operands and the C signature agree in order and "
-            "type.",
-        )
+        if size != parameter.size_bytes:
+            expected = f"{parameter.kind} of {parameter.size_bytes} bytes"
+            raise _mismatch(kernel, parameter, f"{description}, {size} bytes", origin, expected)
+
+
+def _mismatch(
+    kernel: str, parameter: AbiParameter, found: str, origin: str, expected: str
+) -> PtxError:
+    return PtxError(
+        f"Kernel `{kernel}`: parameter {parameter.index} in {origin} is {found}, where operand "
+        f"`{parameter.operand.name}` is declared.",
+        expected=expected,
+        next_step="make the declaration's operands and the C signature agree in order and type.",
+    )
 
 
 def _check_parameter_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
@@ -151,13 +156,8 @@ def _check_parameter_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
         else:
             wrong |= found.type.startswith("f")
         if wrong:
-            raise PtxError(
-                f"Kernel `{kernel.name}`: parameter {parameter.index} in `{origin}` is "
-                f"{_describe(found)[0]}, where operand `{parameter.operand.name}` is declared.",
-                expected=parameter.kind,
-                next_step="make the declaration's operands and the C signature agree in order "
-                "and type.",
-            )
+            description, place = _describe(found)[0], f"`{origin}`"
+            raise _mismatch(kernel.name, parameter, description, place, parameter.kind)
 
 
 def _alignment(

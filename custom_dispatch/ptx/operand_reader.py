@@ -123,12 +123,10 @@ def read_operand(stream: TokenStream, scope: Scope, depth: int = 0) -> Operand:
 def _known_shape(stream: TokenStream, scope: Scope, depth: int) -> Operand | None:
     token = stream.peek()
     if token.kind is Kind.MARK:
-        if token.text == "{":
+        if token.text in ("{", "("):
             elements = _elements(stream, scope, depth)
-            return None if elements is None else Vector(elements)
-        if token.text == "(":
-            elements = _elements(stream, scope, depth)
-            return None if elements is None else Group(elements)
+            made: type[Vector | Group] = Vector if token.text == "{" else Group
+            return None if elements is None else made(elements)
         if token.text == "[":
             return _address(stream, scope, depth)
         if token.text == "!":
@@ -206,15 +204,13 @@ def _elements(stream: TokenStream, scope: Scope, depth: int) -> tuple[Operand, .
 def _address(stream: TokenStream, scope: Scope, depth: int) -> Address | None:
     stream.take()
     base: Operand | None = _word(stream, scope)
-    offset: int | None
+    offset: int | None = None
     if isinstance(base, Integer):
         offset = base.value
         base = None
     elif isinstance(base, Register | Symbol | SpecialRegister):
         offset = _offset(stream)
-        if offset is None:
-            return None
-    else:
+    if offset is None:
         return None
     extra: list[Operand] = []
     while stream.accept(","):

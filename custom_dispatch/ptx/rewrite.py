@@ -180,7 +180,7 @@ class _EntryRewriter:
             and any(part in _PARAMETER_SPACES for part in instruction.parts[1:-1])
         )
         if not direct or not isinstance(address, Address) or not isinstance(address.base, Symbol):
-            raise self._refusal(instruction, named[0], "a load, or a move of its address")
+            raise self._refusal(instruction, "a load, or a move of its address")
         parameter = self._parameters[named[0]]
         if self._may_be_null(parameter):
             return self._load_or_null(instruction, parameter, address.offset + address.base.offset)
@@ -201,9 +201,7 @@ class _EntryRewriter:
         """A load of a pointer that is null where its buffer is absent: IREE binds one always."""
         target = instruction.operands[0]
         if TYPE_BITS[instruction.parts[-1]] != 64 or offset or not isinstance(target, Register):
-            raise self._refusal(
-                instruction, self._named(instruction)[0], "loads of the whole pointer"
-            )
+            raise self._refusal(instruction, "loads of the whole pointer")
         guard = _guard(instruction)
         register = _as_written(target)
         source = _binding(self._entry.name, parameter)
@@ -229,14 +227,10 @@ class _EntryRewriter:
             fits = place >= 0 and place + size <= parameter.words * CONSTANT_BYTES
             if size > 8 or not fits or place % min(size, CONSTANT_BYTES):
                 raise self._refusal(
-                    instruction,
-                    next(iter(self._named(instruction))),
-                    "aligned loads of at most 64 bits each, inside the parameter",
+                    instruction, "aligned loads of at most 64 bits each, inside the parameter"
                 )
             if not isinstance(element, Register):
-                raise self._refusal(
-                    instruction, self._named(instruction)[0], "a load into a register"
-                )
+                raise self._refusal(instruction, "a load into a register")
             register = _as_written(element)
             if size <= CONSTANT_BYTES:
                 loads.append(f"{guard}{opcode} {register}, [{self._place(parameter, place)}];")
@@ -272,9 +266,7 @@ class _EntryRewriter:
             isinstance(operand, Address) and isinstance(operand.base, Register)
             for operand in instruction.operands
         )
-        if base == "ld" and by_register:
-            return _in_local_space(text)
-        if base in ("cvta", "isspacep"):
+        if (base == "ld" and by_register) or base in ("cvta", "isspacep"):
             return _in_local_space(text)
         return None  # parameters of a call
 
@@ -285,9 +277,9 @@ class _EntryRewriter:
             if "tensor" in parts or "tensormap" in parts or parts[0] == "tensormap":
                 raise self._refusal(
                     instruction,
-                    min(self._taken),
                     "no tensor map beside a parameter whose address is taken: it has to be where "
                     "the driver puts it",
+                    min(self._taken),
                 )
         for function in self._module.functions:
             for statement in function.body:
@@ -298,14 +290,12 @@ class _EntryRewriter:
                 known = {p.name for p in (*function.parameters, *function.results)}
                 known |= {v.name for v in function.variables}
                 if spaces and not named & known:
-                    raise self._refusal(
-                        statement,
-                        min(self._taken),
-                        "no function that takes an address in parameter space",
-                    )
+                    expected = "no function that takes an address in parameter space"
+                    raise self._refusal(statement, expected, min(self._taken))
 
-    def _refusal(self, instruction: Instruction, name: str, expected: str) -> PtxError:
-        operand = self._parameters[name].operand
+    def _refusal(self, instruction: Instruction, expected: str, name: str = "") -> PtxError:
+        """The error of a parameter that has a name, or that the instruction names."""
+        operand = self._parameters[name or self._named(instruction)[0]].operand
         return PtxError(
             f"`{instruction.opcode}` in line {instruction.line} of the PTX stands in the way of "
             f"adapting `{operand.name}` to IREE's calling convention.",

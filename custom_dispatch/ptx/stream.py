@@ -110,16 +110,15 @@ _INTEGER = re.compile(
 )
 
 
+_BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
+
+
 def parse_integer(text: str) -> int | None:
     """The value of an integer literal (PTX ISA, section 4.5.1), or None for any other text."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
-    for group, base in (("hex", 16), ("bin", 2), ("oct", 8), ("dec", 10)):
-        digits = match.group(group)
-        if digits is not None:
-            return int(digits, base)
-    return None
+    return int(match[match.lastgroup or 0], _BASES[match.lastgroup or ""])
 
 
 class TokenStream:

@@ -106,10 +106,10 @@ class SpinCounter:
             b.store(self._start, self._turns, "i64")
         if index not in self._spins.asking:
             return
-        turns = b.binary("add", b.load(self._turns, "i64"), 1, "i64")
+        turns = b.load(self._turns, "i64") + 1
         b.store(turns, self._turns, "i64")
         waits, on = b.fresh_label("waits"), b.fresh_label("asks")
-        b.cond_branch(b.icmp("ugt", turns, MOST_TURNS, "i64"), waits, on)
+        b.cond_branch(turns.cmp("ugt", MOST_TURNS), waits, on)
         b.block(waits)
         b.fail(Failure.SPIN)
         b.block(on)

@@ -10,15 +10,12 @@ from custom_dispatch.cpu.checked.monitor import (
     CONTEXT,
     USES_BYTES,
     Context,
-    Field,
     Record,
     Region,
     Sites,
     call,
     function,
-    get,
     number_of,
-    put,
 )
 from custom_dispatch.cpu.checked.monitor_access import access_function
 from custom_dispatch.cpu.checked.monitor_order import order_functions
@@ -67,25 +64,16 @@ def checked_block_function(
         ],
     )
     null = b.null()
-    first, axis = Context.block
-    values: list[tuple[Field, Given]] = [
-        (Context.now, 1),
-        (Context.barrier, 0),
-        (Context.shared, block),
-        (Context.shared_bytes, memory.shared.size),
-        (Context.shared_cells, cells),
-        (Context.records, records if checks.has_records else null),
-        (Context.regions, regions),
-        (Context.uses, uses),
-        (Context.region_count, count),
-        (Context.width, kernel.block[0]),
-        (Context.height, kernel.block[1]),
-        (Context.local_bytes, checks.local_bytes),
-        (Context.kernel, b.address_of(f"check.kernel.{kernel.symbol}")),
-        *(((first + 4 * index, axis), value) for index, (value, _) in enumerate(PLACE[:3])),
-    ]
-    for field, value in values:
-        put(b, context, field, value)
+    name = b.address_of(f"check.kernel.{kernel.symbol}")
+    of = Context(b, context)
+    of.now, of.barrier = 1, 0
+    of.shared, of.shared_bytes, of.shared_cells = block, memory.shared.size, cells
+    of.records = records if checks.has_records else null
+    of.regions, of.uses, of.region_count = regions, uses, count
+    of.width, of.height = kernel.block[:2]
+    of.local_bytes, of.kernel = checks.local_bytes, name
+    for index, (axis, kind) in enumerate(PLACE[:3]):
+        b.store(axis, b.offset(context, Context.block + 4 * index), kind)
     for index in range(kernel.bindings):
         length = b.load(b.offset(LENGTHS, 8 * index), "i64")
         region = b.offset(regions, Region.SIZE * index)
@@ -97,8 +85,8 @@ def checked_block_function(
         _write_region(b, region, base, max(variable.size_bytes, 1), what)
     _run_block(b, thread, context, block)
     for index in range(count):
-        region = b.offset(regions, Region.SIZE * index)
-        call_c(b, "free", [(get(b, region, Region.cells), POINTER)])
+        cells = Region(b, b.offset(regions, Region.SIZE * index)).cells
+        call_c(b, "free", [(cells, POINTER)])
     call_c(b, "free", [(taken, POINTER)])
     b.return_()
     return function_text(f"{kernel.symbol}.checked", thread.checked_arguments, b.lines)
@@ -132,14 +120,11 @@ def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[SsaValue, list[SsaVa
     return taken, [b.offset(start, place) for place in places]
 
 
-def _write_region(
-    b: Builder, region: str, base: str, length: Given, what: tuple[int, bool]
-) -> None:
+def _write_region(b: Builder, place: str, base: str, length: Given, what: tuple[int, bool]) -> None:
     """Write where an operand or a variable lies, its name's place, and whether it is writable."""
-    put(b, region, Region.base, base)
-    put(b, region, Region.length, length)
-    put(b, region, Region.name, what[0])
-    put(b, region, Region.writable, what[1])
+    region = Region(b, place)
+    region.base, region.length = base, length
+    region.name, region.writable = what
 
 
 def _run_block(b: Builder, thread: ThreadCode, context: str, block: str) -> None:
@@ -149,8 +134,8 @@ def _run_block(b: Builder, thread: ThreadCode, context: str, block: str) -> None
     b.call(f"{thread.kernel.symbol}.block", arguments)
     if thread.checks is not None and thread.checks.may_drop:
         call(b, "settle", [(thread.memory.threads, "i32")], context=context)
-    fields = (Context.failed, Context.wrong, Context.count)
-    failed, wrong, count = (get(b, context, field) for field in fields)
+    of = Context(b, context)
+    failed, wrong, count = of.failed, of.wrong, of.count
     wrong = failed | wrong
     with when(b, (wrong | count).cmp("ne", 0)):
         call(b, "report", context=context)

@@ -15,21 +15,10 @@ from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.checked.finding import Finding, find, keep_staged
 from custom_dispatch.cpu.checked.monitor import (
-    ANYWHERE,
-    CONTEXT,
-    DROPPED_SHIFT,
-    IN_LOCAL,
-    IN_REGION,
-    IN_SHARED,
-    IS_STRONG,
-    IS_SWAP,
-    READS,
-    WRITES,
     Context,
+    Site,
     Sites,
     call,
-    get,
-    put,
     text_global,
 )
 from custom_dispatch.cpu.checked.monitor_shadow import note_use
@@ -219,9 +208,9 @@ class Checks:
     def _site(
         self, instruction: Instruction, access: MemoryAccess, operand: Address, space: str
     ) -> int:
-        kind = READS * access.reads | WRITES * access.writes
-        kind |= IS_STRONG * access.strong | IS_SWAP * access.swap
-        kind |= self._dropped.numbers.get(id(instruction), 0) << DROPPED_SHIFT
+        kind = Site.READS * access.reads | Site.WRITES * access.writes
+        kind |= Site.STRONG * access.strong | Site.SWAP * access.swap
+        kind |= self._dropped.numbers.get(id(instruction), 0) << Site.DROPPED_SHIFT
         where, low, high, object_ = self._range(operand, space)
         return self.sites.add(
             instruction, kind=kind, space=where, low=low, high=high, object_=object_
@@ -234,18 +223,18 @@ class Checks:
         name = "" if origin is None else origin.variable
         if name in shared.offsets:
             end = shared.ends[name]
-            return IN_SHARED, shared.offsets[name], end, f"`{_plain(name)}` in shared memory"
+            return Site.IN_SHARED, shared.offsets[name], end, f"`{_plain(name)}` in shared memory"
         if name in self._locals:
-            return IN_LOCAL, *self._locals[name], "the thread's local memory"
+            return Site.IN_LOCAL, *self._locals[name], "the thread's local memory"
         if space == "shared":
-            return IN_SHARED, 0, shared.size, "shared memory"
+            return Site.IN_SHARED, 0, shared.size, "shared memory"
         if space in ("local", "param"):
-            return IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
+            return Site.IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
         if name:
-            return IN_REGION, self._region(name), 0, ""
+            return Site.IN_REGION, self._region(name), 0, ""
         if origin is not None:
-            return IN_REGION, origin.binding, 0, ""
-        return ANYWHERE, 0, 0, ""
+            return Site.IN_REGION, origin.binding, 0, ""
+        return Site.ANYWHERE, 0, 0, ""
 
     def _region(self, name: str) -> int:
         if name not in self.variables:
@@ -324,13 +313,13 @@ class Checks:
 
     def begin_turn(self, b: Builder) -> None:
         """A thread begins to run, or goes on."""
-        put(b, CONTEXT, Context.spins, 0)
+        Context(b).spins = 0
 
     def stop_block(self, b: Builder) -> None:
         """End the block, if what a thread has just found demands it."""
         keep_staged(b)
         on = b.fresh_label("on")
-        failed = get(b, CONTEXT, Context.failed).cmp("ne", 0)
+        failed = Context(b).failed.cmp("ne", 0)
         b.cond_branch(failed, "ended", on)
         b.block(on)
 

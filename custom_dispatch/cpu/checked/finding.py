@@ -23,13 +23,10 @@ from typing import Final
 
 from custom_dispatch.cpu.checked.monitor import (
     CONTEXT,
-    FOUND,
-    FOUND_BYTES,
     MOST_KEPT,
-    SITE_SHIFT,
     Context,
-    get,
-    put,
+    Found,
+    Who,
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import fold, when
@@ -76,11 +73,11 @@ def find(b: Builder, finding: Finding, **values: Given) -> None:
     Parameters
     ----------
     values
-        What there is to say, by the names in `FOUND`: i32 values for who found it where (`thread`,
+        What there is to say, by the names in `Found`: i32 values for who found it where (`thread`,
         `site`), and for the record of another thread's access (`other`); i64 values of the access
         and of what is accessed (`offset`, `size`, `length`); a pointer to its name (`object_`).
     """
-    put(b, CONTEXT, Context.failed, finding + 1)
+    Context(b).failed = finding + 1
     _write(b, Context.stopped, values | {"kind": finding})
 
 
@@ -95,30 +92,30 @@ def stage(b: Builder, finding: Finding, *, saved: Given = 0, **values: Given) ->
         How many bytes, an i32, are to be compared with what the access will have left there.
     """
     zero = b.const(0, 32)
-    pending = get(b, CONTEXT, Context.pending)
+    pending = Context(b).pending
     free = pending.cmp("eq", zero)
     if finding not in NOTES:
         free = free | pending.cmp("eq", Finding.DROPPED + 1)
         if not saved:
-            free = free | get(b, CONTEXT, Context.saved).cmp("ne", zero)
+            free = free | Context(b).saved.cmp("ne", zero)
     with when(b, free):
-        put(b, CONTEXT, Context.pending, finding + 1)
-        put(b, CONTEXT, Context.saved, saved or zero)
+        Context(b).pending = finding + 1
+        Context(b).saved = saved or zero
         _write(b, Context.staged, values | {"other": values.get("other", zero)})
 
 
 def _write(b: Builder, start: int, values: Mapping[str, Given]) -> None:
     for name, value in values.items():
-        put(b, b.offset(CONTEXT, start), FOUND[name], value)
+        setattr(Found(b, b.offset(CONTEXT, start)), name, value)
 
 
 def keep_staged(b: Builder) -> None:
     """Keep what is staged, if anything is: as a note, if it is a write that changed nothing."""
-    pending = get(b, CONTEXT, Context.pending)
+    pending = Context(b).pending
     with when(b, pending.cmp("ne", 0)):
-        put(b, CONTEXT, Context.pending, 0)
-        staged, saved = b.offset(CONTEXT, Context.staged), get(b, CONTEXT, Context.saved)
-        address = get(b, CONTEXT, Context.address).cast("inttoptr", POINTER)
+        Context(b).pending = 0
+        staged, saved = Found(b, b.offset(CONTEXT, Context.staged)), Context(b).saved
+        address = Context(b).address.cast("inttoptr", POINTER)
 
         def compare(index: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
             before = b.load(b.element(b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
@@ -126,22 +123,23 @@ def keep_staged(b: Builder) -> None:
             return [carried[0] & equal]
 
         (same,) = fold(b, saved, [(saved.cmp("ne", 0), "i1")], compare)
-        put(b, CONTEXT, Context.saved, 0)
+        Context(b).saved = 0
         kind = pending - 1
         kind = same.select(Finding.SAME_VALUE, kind)
-        put(b, staged, FOUND["kind"], kind)
+        staged.kind = kind
         same = is_note(kind)
         wrong = (~same).resize(32)
-        put(b, CONTEXT, Context.wrong, get(b, CONTEXT, Context.wrong) | wrong)
-        count = get(b, CONTEXT, Context.count)
+        Context(b).wrong = Context(b).wrong | wrong
+        count = Context(b).count
         # The last place is for what is more than a note.
         most = same.select(MOST_KEPT - 1, MOST_KEPT)
-        key = key_of(b, staged)
-        with new_among(b, key, (count, most), lambda i: key_of(b, kept_at(b, i))):
+        key = key_of(staged)
+        with new_among(b, key, (count, most), lambda i: key_of(kept_at(b, i))):
             kept = kept_at(b, count)
-            for word in range(0, FOUND_BYTES, 8):
-                put(b, kept, (word, "i64"), get(b, staged, (word, "i64")))
-            put(b, CONTEXT, Context.count, count + 1)
+            for word in range(0, Found.SIZE, 8):
+                value = b.load(b.offset(staged.at, word), "i64")
+                b.store(value, b.offset(kept.at, word), "i64")
+            Context(b).count = count + 1
 
 
 def is_note(kind: SsaValue) -> SsaValue:
@@ -150,9 +148,9 @@ def is_note(kind: SsaValue) -> SsaValue:
     return same | dropped
 
 
-def kept_at(b: Builder, index: str) -> SsaValue:
+def kept_at(b: Builder, index: str) -> Found:
     """One of the findings that the block keeps."""
-    return b.element(b.offset(CONTEXT, Context.kept), index, FOUND_BYTES)
+    return Found(b, b.element(b.offset(CONTEXT, Context.kept), index, Found.SIZE))
 
 
 @contextmanager
@@ -181,9 +179,9 @@ def new_among(
         yield
 
 
-def key_of(b: Builder, found: str) -> SsaValue:
+def key_of(found: Found) -> SsaValue:
     """What a finding has in common with the same one of other threads, as an i64."""
-    site = get(b, found, FOUND["site"]).resize(64)
-    other = (get(b, found, FOUND["other"]) >> SITE_SHIFT).resize(64)
+    site = found.site.resize(64)
+    other = (found.other >> Who.SITE_SHIFT).resize(64)
     low, high = site.call("umin", other), site.call("umax", other)
-    return get(b, found, FOUND["kind"]).resize(64) | low << 8 | high << 36
+    return found.kind.resize(64) | low << 8 | high << 36

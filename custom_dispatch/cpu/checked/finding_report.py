@@ -16,14 +16,10 @@ from custom_dispatch.cpu.checked.finding import (
 )
 from custom_dispatch.cpu.checked.monitor import (
     CONTEXT,
-    FOUND,
-    READS,
-    SITE_SHIFT,
-    THREAD_BITS,
-    WRITES,
     Context,
+    Found,
     Site,
-    get,
+    Who,
     site_at,
     text_at,
     text_global,
@@ -80,13 +76,14 @@ def report(b: Builder) -> None:
     b.branch("wait")
     b.block("wait")
     before = b.value(f"llvm.atomicrmw xchg {lock}, {b.const(1, 32)} seq_cst : {POINTER}, i32")
-    b.cond_branch(b.icmp("eq", before, 0), "alone", "wait")
+    b.cond_branch(b.compare("eq", before, 0), "alone", "wait")
     b.block("alone")
-    failed = get(b, CONTEXT, Context.failed).cmp("ne", zero).resize(32)
-    count = get(b, CONTEXT, Context.count)
+    failed = Context(b).failed.cmp("ne", zero).resize(32)
+    count = Context(b).count
     with loop(b, count + failed) as index:
         is_kept = index.cmp("ult", count)
-        _tell(b, is_kept.select(kept_at(b, index), b.offset(CONTEXT, Context.stopped)))
+        kept = kept_at(b, index).at
+        _tell(b, Found(b, is_kept.select(kept, b.offset(CONTEXT, Context.stopped), POINTER)))
     b.value(f"llvm.atomicrmw xchg {lock}, {zero} seq_cst : {POINTER}, i32")
 
 
@@ -94,24 +91,24 @@ def _global(b: Builder, name: str) -> SsaValue:
     return b.address_of(f"check.{name}")
 
 
-def _tell(b: Builder, found: str) -> None:
+def _tell(b: Builder, found: Found) -> None:
     """Put a finding into words, unless that was done, or there was too much of it."""
-    key, told, place = key_of(b, found), _global(b, "told"), _global(b, "told_count")
+    key, told, place = key_of(found), _global(b, "told"), _global(b, "told_count")
     count = b.load(place)
-    most = is_note(get(b, found, FOUND["kind"])).select(_MOST_NOTES, _MOST_TOLD)
+    most = is_note(found.kind).select(_MOST_NOTES, _MOST_TOLD)
     with new_among(b, key, (count, most), lambda i: b.load(b.element(told, i, 8), "i64")):
         b.store(key, b.element(told, count, 8), "i64")
         b.store(count + 1, place)
         _write_report(b, found)
 
 
-def _write_report(b: Builder, found: str) -> None:
+def _write_report(b: Builder, found: Found) -> None:
     place, length = b.alloca(POINTER, "i64")
     stream = call_c(b, "open_memstream", [(place, POINTER), (length, POINTER)])
     labels = {finding: b.fresh_label("finding") for finding in Finding}
     written = b.fresh_label("written")
     cases = ", ".join(f"{finding.value}: ^{label}" for finding, label in labels.items())
-    b.line(f"llvm.switch {get(b, found, FOUND['kind'])} : i32, ^{written} [{cases}]")
+    b.line(f"llvm.switch {found.kind} : i32, ^{written} [{cases}]")
     for finding, label in labels.items():
         b.block(label)
         _print(b, stream, finding, found)
@@ -135,7 +132,7 @@ def _write_report(b: Builder, found: str) -> None:
     call_c(b, "free", [(text, POINTER)])
 
 
-def _print(b: Builder, stream: str, finding: Finding, found: str) -> None:
+def _print(b: Builder, stream: str, finding: Finding, found: Found) -> None:
     format_ = b.address_of(_format_name(finding))
     names = _PART.findall(_template(finding))
     arguments = [value for name in names for value in _values(b, name, found)]
@@ -159,42 +156,42 @@ def _format(finding: Finding) -> str:
     return "".join(texts)
 
 
-def _values(b: Builder, name: str, found: str) -> list[tuple[str, str]]:
+def _values(b: Builder, name: str, found: Found) -> list[tuple[str, str]]:
     """The values for a name in braces, with their types."""
     theirs, _, what = name.rpartition(" ")
-    thread, site, other = (get(b, found, FOUND[name]) for name in ("thread", "site", "other"))
+    thread, site, other = found.thread, found.site, found.other
     if theirs:
-        thread, site = other & THREAD_BITS, other >> SITE_SHIFT
+        thread, site = other & Who.THREAD_BITS, other >> Who.SITE_SHIFT
     if what == "kernel":
-        return [(get(b, CONTEXT, Context.kernel), POINTER)]
+        return [(Context(b).kernel, POINTER)]
     if what == "thread":
         return [(axis, "i32") for axis in _coordinates(b, thread)]
     if what == "block":
-        start = Context.block[0]
-        return [(get(b, CONTEXT, (start + 4 * axis, "i32")), "i32") for axis in range(3)]
+        places = (b.offset(CONTEXT, Context.block + 4 * axis) for axis in range(3))
+        return [(b.load(place), "i32") for place in places]
     if what == "place":
-        return [(text_at(b, get(b, site_at(b, site), Site.place)), POINTER)]
+        return [(text_at(b, site_at(b, site).place), POINTER)]
     if what == "verb":
         return [(_verb(b, site), POINTER)]
     if what in ("object", "assertion"):
-        return [(get(b, found, FOUND["object_"]), POINTER)]
+        return [(found.object_, POINTER)]
     if what in ("file", "function"):
-        number = get(b, found, FOUND["offset" if what == "file" else "length"])
+        number = found.offset if what == "file" else found.length
         return [(number.cast("inttoptr", POINTER), POINTER)]
     field = {"line": "size", "address": "offset", "lane": "offset"}.get(what, what)
-    return [(get(b, found, FOUND[field]), "i64")]
+    return [(getattr(found, field), "i64")]
 
 
 def _coordinates(b: Builder, thread: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
-    width, height = get(b, CONTEXT, Context.width), get(b, CONTEXT, Context.height)
+    width, height = Context(b).width, Context(b).height
     row = thread // width
     return thread % width, row % height, row // height
 
 
 def _verb(b: Builder, site: str) -> SsaValue:
-    kind = get(b, site_at(b, site), Site.kind) & (READS | WRITES)
+    kind = site_at(b, site).kind & (Site.READS | Site.WRITES)
     words = [b.address_of(f"check.{name}") for name in _VERBS]
-    writes, updates = kind.cmp("eq", WRITES), kind.cmp("eq", READS | WRITES)
+    writes, updates = kind.cmp("eq", Site.WRITES), kind.cmp("eq", Site.READS | Site.WRITES)
     return updates.select(words[2], writes.select(words[1], words[0]))
 
 

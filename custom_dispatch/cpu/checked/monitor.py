@@ -29,8 +29,27 @@ from custom_dispatch.ptx import Instruction, Integer, Location
 CONTEXT: Final = "%context"
 """The function argument that points to a block's context."""
 
-Field = tuple[int, str]
-"""Where something lies in a structure, and its type."""
+
+class Structure:
+    """Something in memory, whose fields are attributes."""
+
+    def __init__(self, b: Builder, at: str) -> None:
+        self.b = b
+        self.at = at
+
+
+class Field:
+    """A field of a structure: to get it is to write a load, and to set it a store."""
+
+    def __init__(self, offset: int, type_name: str) -> None:
+        self._offset = offset
+        self._type = type_name
+
+    def __get__(self, of: Structure, owner: type[Structure]) -> SsaValue:
+        return of.b.load(of.b.offset(of.at, self._offset), self._type)
+
+    def __set__(self, of: Structure, value: Given) -> None:
+        of.b.store(value, of.b.offset(of.at, self._offset), self._type)
 
 
 class _Layout:
@@ -39,10 +58,10 @@ class _Layout:
     def __init__(self) -> None:
         self.size = 0
 
-    def field(self, kind: str, count: int = 1) -> Field:
-        """The next field, or the first of several of one type."""
+    def field(self, kind: str) -> Field:
+        """The next field."""
         size = bytes_of(kind)
-        return self.bytes(size * count, size), kind
+        return Field(self.bytes(size, size), kind)
 
     def bytes(self, size: int, align: int = 8) -> int:
         """Where the next bytes lie."""
@@ -57,90 +76,94 @@ MOST_KEPT: Final = 8
 MEETING_BYTES: Final = 4 * WARPS
 USES_BYTES: Final = 16
 
-_found = _Layout()
-FOUND: Final = {
-    "kind": _found.field("i32"),
-    "thread": _found.field("i32"),
-    "site": _found.field("i32"),
-    "other": _found.field("i32"),
-    "offset": _found.field("i64"),
-    "size": _found.field("i64"),
-    "object_": _found.field(POINTER),
-    "length": _found.field("i64"),
-}
-"""A finding: what there is to say about it."""
-FOUND_BYTES: Final = _found.size
 
-
-class Context:
-    """A block's context."""
+class Found(Structure):
+    """A finding: what there is to say about it."""
 
     _of = _Layout()
-    failed: Final = _of.field("i32")
+    kind = _of.field("i32")
+    thread = _of.field("i32")
+    site = _of.field("i32")
+    other = _of.field("i32")
+    offset = _of.field("i64")
+    size = _of.field("i64")
+    object_ = _of.field(POINTER)
+    length = _of.field("i64")
+    SIZE: Final = _of.size
+
+
+class Context(Structure):
+    """A block's context."""
+
+    def __init__(self, b: Builder, at: str = CONTEXT) -> None:
+        super().__init__(b, at)
+
+    _of = _Layout()
+    failed = _of.field("i32")
     """What has ended this block (`checked/finding.py`), plus 1; else 0."""
-    now: Final = _of.field("i32")
+    now = _of.field("i32")
     """The clock: it goes on where threads are put in order."""
-    barrier: Final = _of.field("i32")
+    barrier = _of.field("i32")
     """When all threads of the block last met."""
-    block: Final = _of.field("i32", 3)
-    """Its place in the grid: x, y and z."""
-    shared: Final = _of.field(POINTER)
-    shared_bytes: Final = _of.field("i64")
-    shared_cells: Final = _of.field(POINTER)
-    records: Final = _of.field(POINTER)
+    block: Final = _of.bytes(12, 4)
+    """Its place in the grid: x, y and z, each an i32."""
+    shared = _of.field(POINTER)
+    shared_bytes = _of.field("i64")
+    shared_cells = _of.field(POINTER)
+    records = _of.field(POINTER)
     """The threads' records; null where only barriers of the whole block put threads in order."""
-    regions: Final = _of.field(POINTER)
-    region_count: Final = _of.field("i32")
-    width: Final = _of.field("i32")
-    height: Final = _of.field("i32")
+    regions = _of.field(POINTER)
+    region_count = _of.field("i32")
+    width = _of.field("i32")
+    height = _of.field("i32")
     """Threads of the block in x and y."""
-    local_bytes: Final = _of.field("i64")
+    local_bytes = _of.field("i64")
     """Local memory at the start of a thread's state."""
-    kernel: Final = _of.field(POINTER)
+    kernel = _of.field(POINTER)
     """The kernel's name."""
-    chunks: Final = _of.field(POINTER)
+    chunks = _of.field(POINTER)
     """The last chunk of shadow that was made; each begins with a pointer to the one before."""
-    spins: Final = _of.field("i32")
+    spins = _of.field("i32")
     """Strong accesses of the running thread since it last waited."""
-    count: Final = _of.field("i32")
+    count = _of.field("i32")
     """How many findings were kept after which the block went on."""
-    pending: Final = _of.field("i32")
+    pending = _of.field("i32")
     """The finding that is staged, plus 1; else 0."""
-    wrong: Final = _of.field("i32")
+    wrong = _of.field("i32")
     """Whether one of them was more than a note."""
-    saved: Final = _of.field("i32")
+    saved = _of.field("i32")
     """How many bytes a staged write found in memory, of those that it will have written; 0 where
     they do not matter."""
-    address: Final = _of.field("i64")
+    address = _of.field("i64")
     """Where."""
     saved_bytes: Final = _of.bytes(MOST_SAVED)
-    staged: Final = _of.bytes(FOUND_BYTES)
-    stopped: Final = _of.bytes(FOUND_BYTES)
-    """What is staged, and what has ended the block, as `FOUND` says."""
+    staged: Final = _of.bytes(Found.SIZE)
+    stopped: Final = _of.bytes(Found.SIZE)
+    """What is staged, and what has ended the block, as `Found` says."""
     meetings: Final = _of.bytes(16 * MEETING_BYTES)
     """What the threads knew that have come to each of the 16 barriers, one stamp a warp."""
-    kept: Final = _of.bytes(MOST_KEPT * FOUND_BYTES)
+    kept: Final = _of.bytes(MOST_KEPT * Found.SIZE)
     """The findings after which the block went on."""
-    uses: Final = _of.field(POINTER)
+    uses = _of.field(POINTER)
     """By thread, two words of bits: the loads whose values it used, and those that raced."""
     SIZE: Final = _of.size
 
 
-class Region:
+class Region(Structure):
     """An operand, or a variable of the module."""
 
     _of = _Layout()
-    base: Final = _of.field(POINTER)
-    length: Final = _of.field("i64")
-    cells: Final = _of.field(POINTER)
+    base = _of.field(POINTER)
+    length = _of.field("i64")
+    cells = _of.field(POINTER)
     """Pointers to chunks of shadow; null until touched."""
-    name: Final = _of.field("i32")
+    name = _of.field("i32")
     """Texts are given by their place among the module's texts."""
-    writable: Final = _of.field("i32")
+    writable = _of.field("i32")
     SIZE: Final = _of.size
 
 
-class Record:
+class Record(Structure):
     """What a thread knows of others."""
 
     _of = _Layout()
@@ -148,55 +171,49 @@ class Record:
     """By warp: up to when the accesses of its threads come before what this thread does now."""
     lane_stamps: Final = _of.bytes(4 * WARPS)
     """By lane of the thread's own warp: the same."""
-    fenced: Final = _of.field("i32")
+    fenced = _of.field("i32")
     """When the thread last executed a fence."""
-    sees_fences: Final = _of.field("i32")
+    sees_fences = _of.field("i32")
     """Up to when it sees what other threads did before their fences."""
     SIZE: Final = _of.size + 8
 
 
-# ---- a byte's cell: three records of an access, its last write and two reads
 CELL_BYTES: Final = 24
-THREAD_BITS: Final = 0x3FF
-STRONG_BIT: Final = 0x400
-VALID_BIT: Final = 0x800
-SITE_SHIFT: Final = 12
+"""A byte's cell: three records of an access, its last write and two reads."""
 
 
-class Site:
+class Who:
+    """The word that says who made an access: a thread, some bits, and a site's number."""
+
+    THREAD_BITS: Final = 0x3FF
+    STRONG: Final = 0x400
+    VALID: Final = 0x800
+    SITE_SHIFT: Final = 12
+
+
+class Site(Structure):
     """An instruction, as checks know it."""
 
     _of = _Layout()
-    kind: Final = _of.field("i32")
-    space: Final = _of.field("i32")
-    low: Final = _of.field("i32")
+    kind = _of.field("i32")
+    space = _of.field("i32")
+    low = _of.field("i32")
     """The region's number; or where the variable begins in shared memory, or in the thread's
     state."""
-    high: Final = _of.field("i32")
+    high = _of.field("i32")
     """And where it ends."""
-    place: Final = _of.field("i32")
-    object: Final = _of.field("i32")
+    place = _of.field("i32")
+    object = _of.field("i32")
     SIZE: Final = _of.size
 
-
-READS, WRITES, IS_STRONG, IS_SWAP, IS_ALIGNED, IS_EXCHANGE = 1, 2, 4, 8, 16, 32
-DROPPED_SHIFT: Final = 8
-"""`IS_ALIGNED` of a barrier that all threads of a warp must execute together (`.aligned`),
-`IS_EXCHANGE` of what takes other lanes' values: a shuffle or a vote. Behind the shift is the number
-of a load whose value may be dropped (`analysis/dropped_loads.py`), or 0."""
-IN_REGION, IN_SHARED, IN_LOCAL, ANYWHERE = range(4)
-
-
-def get(b: Builder, base: str, field: Field) -> SsaValue:
-    """Load a field of a structure."""
-    offset, kind = field
-    return b.load(b.offset(base, offset), kind)
-
-
-def put(b: Builder, base: str, field: Field, value: Given) -> None:
-    """Store a field of a structure."""
-    offset, kind = field
-    b.store(value, b.offset(base, offset), kind)
+    READS, WRITES, STRONG, SWAP, ALIGNED, EXCHANGE = 1, 2, 4, 8, 16, 32
+    DROPPED_SHIFT: Final = 8
+    """What a kind is made of. `ALIGNED` is a barrier that all threads of a warp must execute
+    together (`.aligned`), `EXCHANGE` what takes other lanes' values: a shuffle or a vote. Behind
+    the shift is the number of a load whose value may be dropped (`analysis/dropped_loads.py`), or
+    0."""
+    IN_REGION, IN_SHARED, IN_LOCAL, ANYWHERE = range(4)
+    """Spaces."""
 
 
 def text_at(b: Builder, place: SsaValue) -> SsaValue:
@@ -214,9 +231,9 @@ def text_global(symbol: str, text: str | bytes) -> str:
     )
 
 
-def site_at(b: Builder, number: str) -> SsaValue:
+def site_at(b: Builder, number: str) -> Site:
     """A site, from its number, an i32."""
-    return b.element(b.address_of("check.sites"), number, Site.SIZE)
+    return Site(b, b.element(b.address_of("check.sites"), number, Site.SIZE))
 
 
 def number_of(b: Builder, pointer: str) -> SsaValue:
@@ -231,8 +248,8 @@ def is_null(b: Builder, pointer: str) -> SsaValue:
 
 def tick(b: Builder) -> SsaValue:
     """The time, after which the clock goes on."""
-    now = get(b, CONTEXT, Context.now)
-    put(b, CONTEXT, Context.now, now + 1)
+    now = Context(b).now
+    Context(b).now = now + 1
     return now
 
 
@@ -283,7 +300,7 @@ class Sites:
         instruction: Instruction,
         *,
         kind: int = 0,
-        space: int = ANYWHERE,
+        space: int = Site.ANYWHERE,
         low: int = 0,
         high: int = 0,
         object_: str = "",

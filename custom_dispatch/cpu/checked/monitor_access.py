@@ -6,20 +6,13 @@ from custom_dispatch.cpu.checked.finding import Finding, find, keep_staged
 from custom_dispatch.cpu.checked.monitor import (
     CELL_BYTES,
     CONTEXT,
-    IN_LOCAL,
-    IN_REGION,
-    IN_SHARED,
-    IS_STRONG,
-    WRITES,
     Context,
     Region,
     Site,
     call,
     function,
-    get,
     is_null,
     number_of,
-    put,
     site_at,
     text_at,
 )
@@ -59,13 +52,13 @@ class _Access:
         self._address = address
         self._site = site = site_at(b, "%site")
         self._size = size.resize(64)
-        named = text_at(b, get(b, site, Site.object))
-        self._low, high = get(b, site, Site.low), get(b, site, Site.high)
+        named = text_at(b, site.object)
+        self._low, high = site.low, site.high
         start, end = self._low.resize(64), high.resize(64)
         # What the address was computed from: so many bytes of a thread's or a block's memory.
         self._range = ((start, "i64"), (end, "i64"), (named, POINTER))
-        shared = number_of(b, get(b, CONTEXT, Context.shared))
-        self._shared_bytes = get(b, CONTEXT, Context.shared_bytes)
+        shared = number_of(b, Context(b).shared)
+        self._shared_bytes = Context(b).shared_bytes
         self._in_shared = address - shared
         self._in_local = address - number_of(b, "%state")
 
@@ -78,12 +71,11 @@ class _Access:
         self._count_spins()
         passed = b.passed(self._range)
         b.line(
-            f"llvm.switch {get(b, self._site, Site.space)} : i32, ^anywhere [{IN_REGION}: "
-            f"^region_of_site, {IN_SHARED}: ^shared{passed}, {IN_LOCAL}: ^local{passed}]"
+            f"llvm.switch {self._site.space} : i32, ^anywhere [{Site.IN_REGION}: "
+            f"^region_of_site, {Site.IN_SHARED}: ^shared{passed}, {Site.IN_LOCAL}: ^local{passed}]"
         )
         b.block("region_of_site")
-        region = b.element(get(b, CONTEXT, Context.regions), self._low, Region.SIZE)
-        b.branch("region", (region, POINTER))
+        b.branch("region", (self._region(self._low), POINTER))
         self._find_memory()
         b.block("local", *((f"{name}_local", kind) for name, kind in _RANGE))
         end = b.named("%end_local", "i64")
@@ -92,14 +84,14 @@ class _Access:
         b.block("shared", *_RANGE)
         end = b.named("%end", "i64")
         offset, length = self._hold(self._in_shared, "%start", end, "%what")
-        cells = get(b, CONTEXT, Context.shared_cells)
+        cells = Context(b).shared_cells
         cell = b.offset(cells, self._in_shared * CELL_BYTES)
         self._note(cell, True, offset, "%what", length)
         self._check_region()
         b.block("staged")
-        put(b, CONTEXT, Context.address, self._address)
+        Context(b).address = self._address
         memory = self._address.cast("inttoptr", POINTER)
-        with loop(b, get(b, CONTEXT, Context.saved)) as index:
+        with loop(b, Context(b).saved) as index:
             byte = b.load(b.element(memory, index, 1), "i8")
             b.store(byte, b.element(b.offset(CONTEXT, Context.saved_bytes), index, 1), "i8")
         b.branch("fine")
@@ -117,10 +109,10 @@ class _Access:
     def _count_spins(self) -> None:
         """Report a thread that waits in a loop, by its many atomic and volatile accesses."""
         b = self._b
-        strong = get(b, self._site, Site.kind) & IS_STRONG
+        strong = self._site.kind & Site.STRONG
         with when(b, strong.cmp("ne", 0)):
-            spins = get(b, CONTEXT, Context.spins) + 1
-            put(b, CONTEXT, Context.spins, spins)
+            spins = Context(b).spins + 1
+            Context(b).spins = spins
             with when(b, spins.cmp("ugt", _MOST_SPINS)):
                 self._lost(Finding.SPIN)
                 b.block("spinning")
@@ -133,32 +125,36 @@ class _Access:
             ("shared", self._in_shared, self._shared_bytes),
             ("local", self._in_local, None),
         ):
-            size = size or get(b, CONTEXT, Context.local_bytes)
+            size = size or Context(b).local_bytes
             within = place.cmp("ult", size)
             name = (b.address_of(f"check.{kind}_memory"), POINTER)
             passed = b.passed(((0, "i64"), (size, "i64"), name))
             b.line(f"llvm.cond_br {within}, ^{kind}{passed}, ^not_{kind}")
             b.block(f"not_{kind}")
-        with loop(b, get(b, CONTEXT, Context.region_count)) as index:
-            region = b.element(get(b, CONTEXT, Context.regions), index, Region.SIZE)
-            offset = self._address - number_of(b, get(b, region, Region.base))
-            with when(b, offset.cmp("ult", get(b, region, Region.length))):
-                b.branch("region", (region, POINTER))
+        with loop(b, Context(b).region_count) as index:
+            region = Region(b, self._region(index))
+            offset = self._address - number_of(b, region.base)
+            with when(b, offset.cmp("ult", region.length)):
+                b.branch("region", (region.at, POINTER))
                 b.block("unreached")
         self._lost(Finding.FOREIGN)
+
+    def _region(self, number: str) -> SsaValue:
+        return self._b.element(Context(self._b).regions, number, Region.SIZE)
 
     def _check_region(self) -> None:
         """Check an access to an operand's memory, or to that of a variable of the module."""
         b = self._b
         b.block("region", ("%region", POINTER))
-        named = text_at(b, get(b, "%region", Region.name))
-        length = get(b, "%region", Region.length)
-        offset = self._address - number_of(b, get(b, "%region", Region.base))
+        region = Region(b, "%region")
+        named = text_at(b, region.name)
+        length = region.length
+        offset = self._address - number_of(b, region.base)
         self._hold(offset, 0, length, named)
-        writable = get(b, "%region", Region.writable).cmp("ne", 0)
+        writable = region.writable.cmp("ne", 0)
         b.cond_branch(writable, "track", "constant")
         b.block("constant")
-        writes = get(b, self._site, Site.kind) & WRITES
+        writes = self._site.kind & Site.WRITES
         with when(b, writes.cmp("ne", 0)):
             self._found(Finding.READ_ONLY, offset, named, length)
             b.block("unreached_2")

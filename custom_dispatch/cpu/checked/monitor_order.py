@@ -21,9 +21,7 @@ from custom_dispatch.cpu.checked.monitor import (
     Context,
     Record,
     function,
-    get,
     is_null,
-    put,
     tick,
 )
 from custom_dispatch.cpu.text.builder import Builder
@@ -44,12 +42,12 @@ def order_functions() -> list[str]:
     ]
 
 
-def _record(b: Builder, thread: str) -> SsaValue:
-    return b.element(get(b, CONTEXT, Context.records), thread, Record.SIZE)
+def _record(b: Builder, thread: str) -> Record:
+    return Record(b, b.element(Context(b).records, thread, Record.SIZE))
 
 
-def _stamp(b: Builder, record: str, start: int, index: str) -> SsaValue:
-    return b.element(b.offset(record, start), index, 4)
+def _stamp(b: Builder, record: Record, start: int, index: str) -> SsaValue:
+    return b.element(b.offset(record.at, start), index, 4)
 
 
 def _raise(b: Builder, place: str, stamp: str) -> None:
@@ -60,10 +58,10 @@ def _ordered(b: Builder, thread: SsaValue, other: SsaValue, stamp: SsaValue) -> 
     """Whether an access that another thread made at a time comes before what this one does now."""
     one = b.const(1, 1)
     same = thread.cmp("eq", other)
-    met = stamp.cmp("ule", get(b, CONTEXT, Context.barrier))
+    met = stamp.cmp("ule", Context(b).barrier)
     b.cond_branch(same | met, "yes", "ask")
     b.block("ask")
-    b.cond_branch(is_null(b, get(b, CONTEXT, Context.records)), "no", "look")
+    b.cond_branch(is_null(b, Context(b).records), "no", "look")
     b.block("look")
     mine, theirs = _record(b, thread), _record(b, other)
     warp = other >> 5
@@ -71,7 +69,7 @@ def _ordered(b: Builder, thread: SsaValue, other: SsaValue, stamp: SsaValue) -> 
     by_lane = b.load(_stamp(b, mine, Record.lane_stamps, other & 31))
     neighbour = warp.cmp("eq", thread >> 5)
     known = known.call("umax", neighbour.select(by_lane, 0))
-    sees, fenced = get(b, mine, Record.sees_fences), get(b, theirs, Record.fenced)
+    sees, fenced = mine.sees_fences, theirs.fenced
     known = known.call("umax", sees.call("umin", fenced))
     b.return_(stamp.cmp("ule", known), "i1")
     b.block("yes")
@@ -106,12 +104,12 @@ def _lanes_met(b: Builder, first: SsaValue, lanes: SsaValue, group: SsaValue) ->
 
     def latest(lane: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
         record = _record(b, first + lane)
-        theirs = taking_part(lane).select(get(b, record, Record.sees_fences), zero)
+        theirs = taking_part(lane).select(record.sees_fences, zero)
         return [carried[0].call("umax", theirs)]
 
     (fences,) = fold(b, lanes, [(zero, "i32")], latest)
     with loop(b, lanes) as lane, when(b, taking_part(lane)):
-        put(b, _record(b, first + lane), Record.sees_fences, fences)
+        _record(b, first + lane).sees_fences = fences
 
 
 def _meeting(b: Builder, barrier: str) -> SsaValue:
@@ -143,11 +141,11 @@ def _clear(b: Builder, free: SsaValue) -> None:
 
 def _all_met(b: Builder) -> None:
     """All threads of the block that there still are have met."""
-    put(b, CONTEXT, Context.barrier, tick(b))
+    Context(b).barrier = tick(b)
 
 
 def _fence(b: Builder, thread: SsaValue) -> None:
     """A thread executes a fence: it publishes what it did, and sees what others published."""
     now, record = tick(b), _record(b, thread)
-    put(b, record, Record.fenced, now)
-    put(b, record, Record.sees_fences, now)
+    record.fenced = now
+    record.sees_fences = now

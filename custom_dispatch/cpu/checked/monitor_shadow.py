@@ -15,27 +15,15 @@ from contextlib import contextmanager
 from custom_dispatch.cpu.checked.finding import Finding, kept_at, stage
 from custom_dispatch.cpu.checked.monitor import (
     CELL_BYTES,
-    CONTEXT,
-    DROPPED_SHIFT,
-    FOUND,
-    IS_STRONG,
-    IS_SWAP,
     MOST_SAVED,
-    READS,
-    SITE_SHIFT,
-    STRONG_BIT,
-    THREAD_BITS,
     USES_BYTES,
-    VALID_BIT,
-    WRITES,
     Context,
     Region,
     Site,
+    Who,
     call,
     function,
-    get,
     is_null,
-    put,
     site_at,
 )
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
@@ -79,14 +67,14 @@ def _has(word: SsaValue, bit: int) -> SsaValue:
 def _conflict(b: Builder, thread: SsaValue, record: SsaValue, kind: SsaValue) -> None:
     """Whether a recorded access races with one that a thread makes now."""
     who, when_ = b.load(record), b.load(b.offset(record, 4))
-    both = _has(who, STRONG_BIT) & _has(kind, IS_STRONG)
+    both = _has(who, Who.STRONG) & _has(kind, Site.STRONG)
     theirs = _kind_of(b, who)
-    swap = _has(kind | theirs, IS_SWAP)
-    read = ~_has(kind & theirs, WRITES)
-    harmless = both | swap & read | ~_has(who, VALID_BIT)
+    swap = _has(kind | theirs, Site.SWAP)
+    read = ~_has(kind & theirs, Site.WRITES)
+    harmless = both | swap & read | ~_has(who, Who.VALID)
     b.cond_branch(harmless, "none", "ask")
     b.block("ask")
-    other = who & THREAD_BITS
+    other = who & Who.THREAD_BITS
     ordered = call(b, "ordered", [(thread, "i32"), (other, "i32"), (when_, "i32")], "i1")
     b.return_(~ordered, "i1")
     b.block("none")
@@ -102,16 +90,16 @@ def _note(
     **_: SsaValue,
 ) -> None:
     """Hold an access against its bytes' cells, then note it there; whether something is staged."""
-    kind = get(b, site_at(b, site), Site.kind)
-    reads, writes, strong = (_has(kind, bit) for bit in (READS, WRITES, IS_STRONG))
-    strong_bit = strong.select(STRONG_BIT, 0)
-    mine = site << SITE_SHIFT | (strong_bit | VALID_BIT) | "%thread"
-    now = get(b, CONTEXT, Context.now)
+    kind = site_at(b, site).kind
+    reads, writes, strong = (_has(kind, bit) for bit in (Site.READS, Site.WRITES, Site.STRONG))
+    strong_bit = strong.select(Who.STRONG, 0)
+    mine = site << Who.SITE_SHIFT | (strong_bit | Who.VALID) | "%thread"
+    now = Context(b).now
     strange = must_be_written & reads
     with loop(b, size) as index:
         cell = b.element("%cell", index, CELL_BYTES)
         place = offset + index.resize(64)
-        written = _has(b.load(cell), VALID_BIT)
+        written = _has(b.load(cell), Who.VALID)
         with when(b, strange & ~written):
             _stage(b, Finding.UNINITIALISED, place)
         with when(b, call(b, "conflict", _record(b, cell, _WRITE, kind), "i1")):
@@ -119,7 +107,7 @@ def _note(
             who = b.load(cell)
             both = kind | _kind_of(b, who)
             large = size.cmp("ugt", MOST_SAVED)
-            saved = (_has(both, READS) | large).select(0, size)
+            saved = (_has(both, Site.READS) | large).select(0, size)
             with _unless_dropped(b, kind, "%thread", place, who):
                 _stage(b, Finding.RACE, place, who, saved)
         yes, no, on = (b.fresh_label(name) for name in ("writes", "reads", "noted"))
@@ -128,7 +116,7 @@ def _note(
         for read in (_READ, _OTHER_READ):
             with when(b, call(b, "conflict", _record(b, cell, read, kind), "i1")):
                 reader = b.load(b.offset(cell, read))
-                thread = reader & THREAD_BITS
+                thread = reader & Who.THREAD_BITS
                 with _unless_dropped(b, _kind_of(b, reader), thread, place, reader):
                     _stage(b, Finding.RACE, place, reader)
             b.store(0, b.offset(cell, read))
@@ -137,14 +125,14 @@ def _note(
         b.branch(on)
         b.block(no)
         last = b.load(b.offset(cell, _READ), "i64", 4)
-        elsewhere = (last.resize(32) ^ mine) & (THREAD_BITS - 31 | VALID_BIT)
+        elsewhere = (last.resize(32) ^ mine) & (Who.THREAD_BITS - 31 | Who.VALID)
         with when(b, elsewhere.cmp("ne", 0)):
             b.store(last, b.offset(cell, _OTHER_READ), "i64", 4)
         b.store(mine, b.offset(cell, _READ))
         b.store(now, b.offset(cell, _READ + 4))
         b.branch(on)
         b.block(on)
-    b.return_(get(b, CONTEXT, Context.pending).cmp("ne", 0), "i1")
+    b.return_(Context(b).pending.cmp("ne", 0), "i1")
 
 
 def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str]]:
@@ -157,7 +145,7 @@ def _unless_dropped(
 ) -> Iterator[None]:
     """Do something about a race, unless its read is of a value that its thread may drop."""
     may, must, on = (b.fresh_label(name) for name in ("dropped", "raced", "staged"))
-    number = read >> DROPPED_SHIFT
+    number = read >> Site.DROPPED_SHIFT
     b.cond_branch(number.cmp("ne", 0), may, must)
     b.block(may)
     note_use(b, reader, 1 << number.resize(64), raced=True)
@@ -171,7 +159,7 @@ def _unless_dropped(
 
 def _settle(b: Builder, threads: SsaValue) -> None:
     """What may have been dropped and was used after all is a race."""
-    uses = get(b, CONTEXT, Context.uses)
+    uses = Context(b).uses
 
     def used(index: SsaValue, carried: list[SsaValue]) -> list[SsaValue]:
         mine = b.element(uses, index, USES_BYTES)
@@ -179,47 +167,47 @@ def _settle(b: Builder, threads: SsaValue) -> None:
 
     (bits,) = fold(b, threads, [(0, "i64")], used)
     with when(b, bits.cmp("ne", 0)):
-        put(b, CONTEXT, Context.wrong, 1)
-        with loop(b, get(b, CONTEXT, Context.count)) as index:
+        Context(b).wrong = 1
+        with loop(b, Context(b).count) as index:
             found = kept_at(b, index)
-            kind = get(b, found, FOUND["kind"])
-            site = get(b, site_at(b, get(b, found, FOUND["site"])), Site.kind)
-            of_either = site | _kind_of(b, get(b, found, FOUND["other"]))
-            number = of_either >> DROPPED_SHIFT
+            kind = found.kind
+            site = site_at(b, found.site).kind
+            of_either = site | _kind_of(b, found.other)
+            number = of_either >> Site.DROPPED_SHIFT
             is_used = (bits >> number.resize(64)).resize(1)
             with when(b, kind.cmp("eq", Finding.DROPPED) & is_used):
-                put(b, found, FOUND["kind"], Finding.RACE)
+                found.kind = Finding.RACE
 
 
 def note_use(b: Builder, thread: str, bits: Given, *, raced: bool = False) -> None:
     """Note which loads' values a thread uses, or which of them raced, by the bits of an i64."""
-    place = b.element(get(b, CONTEXT, Context.uses), thread, USES_BYTES)
+    place = b.element(Context(b).uses, thread, USES_BYTES)
     place = b.offset(place, 8) if raced else place
     b.store(b.load(place, "i64") | bits, place, "i64")
 
 
 def _kind_of(b: Builder, who: SsaValue) -> SsaValue:
     """What a recorded access does."""
-    return get(b, site_at(b, who >> SITE_SHIFT), Site.kind)
+    return site_at(b, who >> Who.SITE_SHIFT).kind
 
 
 def _stage(b: Builder, finding: Finding, offset: str, other: str = "", saved: str = "") -> None:
     access = {"thread": "%thread", "site": "%site", "object_": "%object", "length": "%length"}
     access |= {
         "offset": offset,
-        "size": b.resize("%size", 32, 64),
+        "size": b.named("%size", "i32").resize(64),
         "other": other or b.const(0, 32),
     }
     stage(b, finding, saved=saved, **access)
 
 
-def _cell(b: Builder, region: SsaValue, offset: SsaValue) -> None:
+def _cell(b: Builder, offset: SsaValue, **_: SsaValue) -> None:
     """The cell of a byte of a region; null where there is no memory for one."""
-    null, one = b.null(), b.const(1, 64)
-    with when(b, is_null(b, get(b, region, Region.cells))):
-        count = get(b, region, Region.length) // _CHUNK_BYTES + one
-        put(b, region, Region.cells, call_c(b, "calloc", [(count, "i64"), (8, "i64")]))
-    cells = get(b, region, Region.cells)
+    null, one, region = b.null(), b.const(1, 64), Region(b, "%region")
+    with when(b, is_null(b, region.cells)):
+        count = region.length // _CHUNK_BYTES + one
+        region.cells = call_c(b, "calloc", [(count, "i64"), (8, "i64")])
+    cells = region.cells
     b.cond_branch(is_null(b, cells), "no_memory", "listed")
     b.block("listed")
     place = b.offset(cells, offset // _CHUNK_BYTES * 8)
@@ -228,8 +216,8 @@ def _cell(b: Builder, region: SsaValue, offset: SsaValue) -> None:
         chunk = call_c(b, "calloc", [(one, "i64"), (size, "i64")])
         b.cond_branch(is_null(b, chunk), "no_memory", "made")
         b.block("made")
-        b.store(get(b, CONTEXT, Context.chunks), chunk, POINTER)
-        put(b, CONTEXT, Context.chunks, chunk)
+        b.store(Context(b).chunks, chunk, POINTER)
+        Context(b).chunks = chunk
         b.store(chunk, place, POINTER)
     chunk = b.offset(b.load(place, POINTER), _CHUNK_HEAD)
     b.return_(b.offset(chunk, offset % _CHUNK_BYTES * CELL_BYTES), POINTER)
@@ -241,10 +229,10 @@ def _free_cells(b: Builder) -> None:
     """Give the chunks of shadow back."""
     b.branch("next")
     b.block("next")
-    chunk = get(b, CONTEXT, Context.chunks)
+    chunk = Context(b).chunks
     b.cond_branch(is_null(b, chunk), "done", "free")
     b.block("free")
-    put(b, CONTEXT, Context.chunks, b.load(chunk, POINTER))
+    Context(b).chunks = b.load(chunk, POINTER)
     call_c(b, "free", [(chunk, POINTER)])
     b.branch("next")
     b.block("done")

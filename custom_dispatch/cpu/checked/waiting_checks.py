@@ -11,12 +11,9 @@ import struct
 from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.checked.finding import Finding, find, stage
 from custom_dispatch.cpu.checked.monitor import (
-    IS_ALIGNED,
-    IS_EXCHANGE,
-    SITE_SHIFT,
     Site,
     Sites,
-    get,
+    Who,
     site_at,
     text_global,
 )
@@ -53,7 +50,7 @@ class WaitingChecks:
         self._has_aligned |= aligned
         exchange = instruction.parts[0] in ("shfl", "vote")
         self._has_exchanges |= exchange
-        kind = IS_ALIGNED * aligned | IS_EXCHANGE * exchange
+        kind = Site.ALIGNED * aligned | Site.EXCHANGE * exchange
         self._places.append(self._sites.add(instruction, kind=kind))
 
     def table(self) -> str:
@@ -96,7 +93,7 @@ class WaitingChecks:
         *_, first, second = fold(b, memory.threads, start, look)
         with when(b, second.cmp("ne", none)):
             here, there = (self._site_of_wait(b, thread) for thread in (first, second))
-            other = there << SITE_SHIFT | second
+            other = there << Who.SITE_SHIFT | second
             find(b, Finding.DIVERGED, thread=first, site=here, other=other)
             b.branch("ended")
             b.block(b.fresh_label("found"))
@@ -106,7 +103,7 @@ class WaitingChecks:
         if not self._has_exchanges:
             return
         site = self._site_of_place(b, place)
-        exchange = get(b, site_at(b, site), Site.kind) & IS_EXCHANGE
+        exchange = site_at(b, site).kind & Site.EXCHANGE
         with when(b, exchange.cmp("ne", 0) & absent.cmp("ne", 0)):
             lane = b.call_intrinsic("llvm.cttz", [absent, 1], "i32", ["i32", "i1"])
             stage(b, Finding.ABSENT, thread=leader, site=site, offset=lane.resize(64))
@@ -120,7 +117,7 @@ class WaitingChecks:
     def _is_aligned(self, b: Builder, place: SsaValue, waits: SsaValue) -> SsaValue:
         """Whether a thread waits, and at a barrier to which all threads of a warp have to come."""
         site = self._site_of_place(b, place)
-        aligned = get(b, site_at(b, site), Site.kind) >> 4
+        aligned = site_at(b, site).kind >> 4
         return waits & aligned.resize(1)
 
     def deadlock(self, b: Builder) -> None:
@@ -146,7 +143,7 @@ class WaitingChecks:
         b.branch(after)
         b.block(together)
         site, other = (self._site_of_wait(b, cell.get()) for cell in (here, there))
-        other = other << SITE_SHIFT | there.get()
+        other = other << Who.SITE_SHIFT | there.get()
         find(b, Finding.DEADLOCK, thread=here.get(), site=site, other=other)
         b.branch(after)
         b.block(after)

@@ -66,7 +66,7 @@ class _Conversion:
         return next((r for r in _TO_INTEGRAL if self.says(r)), "")
 
     def value(self) -> SsaValue:
-        """The floating-point number to convert, as its `value_type`."""
+        """The floating-point number to convert, an f32 or f64."""
         value = self.frame.float(self.a, self.source)
         return self.flush(value) if self.source == "f32" else value
 

@@ -38,11 +38,6 @@ _LARGEST_F32 = 3.4028234663852886e38
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
-def value_type(type_name: str) -> str:
-    """The type a PTX floating-point number is computed with: f32 for the 16-bit ones."""
-    return "f64" if type_name == "f64" else "f32"
-
-
 class Frame:
     """What instruction lowerings read and write.
 
@@ -233,7 +228,7 @@ class Frame:
         return self.integer(operand, 1)
 
     def float(self, operand: Operand, type_name: str) -> SsaValue:
-        """An operand as its `value_type`: ``f32`` or ``f64``."""
+        """An operand as what is computed with: an f64 as itself, all others as f32."""
         value = self.integer(operand, FLOAT_BITS[type_name])
         return widen(value, type_name) if value.bits == 16 else value.as_float()
 

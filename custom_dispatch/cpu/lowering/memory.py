@@ -249,7 +249,7 @@ def lower_async_copy(frame: Frame) -> None:
     for word in words:
         b.store(0, b.offset(to, word))
     if _is_ignored(rest[0]):
-        at = b.select(frame.predicate(rest[0]), to, at, POINTER)
+        at = frame.predicate(rest[0]).select(to, at)
         for word in words:
             b.store(b.load(b.offset(at, word)), b.offset(to, word))
         return
@@ -274,12 +274,12 @@ def _read(frame: Frame, size: int, rest: list[Operand]) -> Given:
     if not rest:
         return size
     if _is_ignored(rest[0]):
-        return frame.b.select(frame.predicate(rest[0]), 0, size)
+        return frame.predicate(rest[0]).select(0, size)
     return frame.integer(rest[0], 32)
 
 
-def _copy(b: Builder, at: str, to: str, place: str, is_given: str, size: int) -> None:
+def _copy(b: Builder, at: str, to: str, place: str, is_given: SsaValue, size: int) -> None:
     """Copy an i8 or i32 at an offset, or leave what is there."""
     integer, target = int_type(8 * size), b.offset(to, place)
-    source = b.select(is_given, b.offset(at, place), target, POINTER)
+    source = is_given.select(b.offset(at, place), target)
     b.store(b.load(source, integer), target, integer)

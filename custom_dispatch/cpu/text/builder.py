@@ -8,6 +8,7 @@ those with an underscore.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from custom_dispatch.cpu.cpu_kernel import UNKNOWN
@@ -129,34 +130,24 @@ class Builder:
     def _binary(self, operation: str, a: str, b: str, type_name: str) -> str:
         return self.value(f"llvm.{operation} {a}, {b} : {type_name}")
 
-    def icmp(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> SsaValue:
-        """Compare integers."""
+    def compare(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> SsaValue:
+        """Compare integers or floating-point numbers, by LLVM's name: ``"ult"``, ``"olt"``."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
-        return SsaValue(self._icmp(condition, a, b, type_name), "i1", self)
-
-    def _icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
-        return self._compare("icmp", condition, a, b, type_name)
-
-    def fcmp(self, condition: str, a: Given, b: Given, type_name: str) -> SsaValue:
-        """Compare floating-point numbers."""
-        a, b = self.typed(a, type_name), self.typed(b, type_name)
-        return SsaValue(self._compare("fcmp", condition, a, b, type_name), "i1", self)
+        operation = "fcmp" if type_name[0] == "f" else "icmp"
+        return SsaValue(self._compare(operation, condition, a, b, type_name), "i1", self)
 
     def _compare(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
         return self.value(f'llvm.{operation} "{condition}" {a}, {b} : {type_name}')
 
-    def unary(self, operation: str, a: str, type_name: str) -> SsaValue:
-        """An operation on one value, such as ``fneg``."""
-        return SsaValue(self._unary(operation, a, type_name), type_name, self)
+    def negate(self, a: str, type_name: str) -> SsaValue:
+        """A floating-point number with the other sign."""
+        return SsaValue(self._negate(a, type_name), type_name, self)
 
-    def _unary(self, operation: str, a: str, type_name: str) -> str:
-        return self.value(f"llvm.{operation} {a} : {type_name}")
+    def _negate(self, a: str, type_name: str) -> str:
+        return self.value(f"llvm.fneg {a} : {type_name}")
 
-    def select(self, condition: str, a: Given, b: Given, type_name: str = "") -> SsaValue:
-        """One of two values: an i32, if neither says otherwise."""
-        if not type_name:
-            known = next((v for v in (a, b) if isinstance(v, SsaValue)), None)
-            type_name = "i32" if known is None else known.type
+    def select(self, condition: str, a: Given, b: Given, type_name: str = "i32") -> SsaValue:
+        """One of two values."""
         a, b = self.typed(a, type_name), self.typed(b, type_name)
         return SsaValue(self._select(condition, a, b, type_name), type_name, self)
 
@@ -170,13 +161,6 @@ class Builder:
 
     def _cast(self, operation: str, a: str, source: str, target: str) -> str:
         return self.value(f"llvm.{operation} {a} : {source} to {target}")
-
-    def resize(
-        self, a: str, source_bits: int, target_bits: int, *, signed: bool = False
-    ) -> SsaValue:
-        """Truncate or extend an integer to a width."""
-        operation = "trunc" if target_bits < source_bits else "sext" if signed else "zext"
-        return self.cast(operation, a, int_type(source_bits), int_type(target_bits))
 
     def call_intrinsic(
         self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
@@ -247,9 +231,8 @@ class Builder:
 
     def element(self, array: str, index: str, size: int, start: int = 0) -> SsaValue:
         """A pointer to an element, by an i32 and its bytes, of an array that begins somewhere."""
-        wide = self.resize(index, 32, 64)
-        if size != 1:
-            wide = self.binary("mul", wide, size, "i64")
+        wide = self.cast("zext", index, "i32", "i64")
+        wide = wide if size == 1 else wide * size
         return self.offset(self.offset(array, start), wide)
 
     def fail(self, failure: int) -> None:
@@ -352,6 +335,7 @@ class FunctionBuilder(Builder):
         return before
 
 
+@functools.lru_cache(maxsize=4096)
 def constant_text(value: int, bits: int) -> str:
     """The operation that makes an integer constant."""
     if bits == 1:

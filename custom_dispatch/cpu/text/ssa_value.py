@@ -28,7 +28,7 @@ class SsaValue(str):
     """Its type's spelling: ``i32``, ``f32``, ``!llvm.ptr``."""
 
     def __new__(cls, name: str, type_name: str, builder: Builder) -> SsaValue:  # noqa: D102
-        value = super().__new__(cls, name)
+        value = str.__new__(cls, name)
         value.b, value.type = builder, type_name
         return value
 
@@ -93,7 +93,7 @@ class SsaValue(str):
 
     def __neg__(self) -> SsaValue:
         if self.type[0] == "f":
-            return self.b.unary("fneg", self, self.type)
+            return self.b.negate(self, self.type)
         return self._behind("sub", 0)
 
     def ashr(self, other: Given) -> SsaValue:
@@ -102,11 +102,13 @@ class SsaValue(str):
 
     def cmp(self, condition: str, other: Given) -> SsaValue:
         """Whether it compares so with another, by LLVM's name: ``"ult"``, ``"olt"``; an i1."""
-        compare = self.b.fcmp if self.type[0] == "f" else self.b.icmp
-        return compare(condition, self, other, self.type)
+        return self.b.compare(condition, self, other, self.type)
 
     def select(self, yes: Given, no: Given, type_name: str = "") -> SsaValue:
-        """One of two values, by an i1; as `Builder.select`."""
+        """One of two values, by an i1: of their type, or of i32 if they are numbers."""
+        if not type_name:
+            types = (value.type for value in (yes, no) if isinstance(value, SsaValue))
+            type_name = next(types, "i32")
         return self.b.select(self, yes, no, type_name)
 
     def call(self, intrinsic: str, *others: Given) -> SsaValue:
@@ -120,7 +122,10 @@ class SsaValue(str):
 
     def resize(self, bits: int, *, signed: bool = False) -> SsaValue:
         """An integer truncated or extended to a width."""
-        return self.b.resize(self, self.bits, bits, signed=signed)
+        if bits == self.bits:
+            return self
+        operation = "trunc" if bits < self.bits else "sext" if signed else "zext"
+        return self.b.cast(operation, self, self.type, f"i{bits}")
 
     def cast(self, operation: str, type_name: str) -> SsaValue:
         """Another type of it, as `Builder.cast`."""

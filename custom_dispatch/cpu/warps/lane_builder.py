@@ -57,26 +57,22 @@ class LaneBuilder(DistantBuilder):
         left, right = self.vector(a, type_name), self.vector(b, type_name)
         return self.varying(f"llvm.{operation} {left}, {right} : {vector_of(type_name)}")
 
-    def _unary(self, operation: str, a: str, type_name: str) -> str:
+    def _negate(self, a: str, type_name: str) -> str:
         if self.of(a).is_uniform:
-            return self.emit(f"llvm.{operation} {self.scalar(a, type_name)} : {type_name}")
+            return self.emit(f"llvm.fneg {self.scalar(a, type_name)} : {type_name}")
         vector = self.vector(a, type_name)
-        return self.varying(f"llvm.{operation} {vector} : {vector_of(type_name)}")
+        return self.varying(f"llvm.fneg {vector} : {vector_of(type_name)}")
 
-    def _icmp(self, condition: str, a: str, b: str, type_name: str) -> str:
+    def _compare(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
         x, y = self.of(a), self.of(b)
-        if type_name not in ("i1", POINTER):
+        if operation == "icmp" and type_name not in ("i1", POINTER):
             bits = int(type_name[1:])
             if x.is_known and y.is_known:
                 lanes = compare(condition, x.constants(), y.constants(), bits)
                 return self.name(from_constants(lanes, 1))
             holds = compared(condition, x.lane_bounds(bits), y.lane_bounds(bits))
             if holds is not None:
-                return self.const(holds, 1)
-        return self._compare("icmp", condition, a, b, type_name)
-
-    def _compare(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
-        x, y = self.of(a), self.of(b)
+                return self._const(holds, 1)
         if x.is_uniform and y.is_uniform:
             p, q = self.base(x, type_name), self.base(y, type_name)
             return self.emit(f'llvm.{operation} "{condition}" {p}, {q} : {type_name}')

@@ -8,6 +8,7 @@ compared with the ends of its type, and the result says whether it is valid.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -25,6 +26,7 @@ from custom_dispatch.cpu.warps.lane_values import (
     from_constants,
     lowest_bit,
     signed,
+    wrapped,
 )
 
 _MOST_FACTORS: Final = 8
@@ -83,9 +85,8 @@ class DistantBuilder(LaneNames):
             return None
         type_name = int_type(bits)
         sign = 1 if operation == "add" else -1
-        distances = tuple(
-            signed(p + sign * q, bits) for p, q in zip(_steps(x), _steps(y), strict=True)
-        )
+        compute = operator.add if operation == "add" else operator.sub
+        distances = wrapped(map(compute, _steps(x), _steps(y)), bits)
         left_scalar, right_scalar = self.base(x, type_name), self.base(y, type_name)
         scalar = self.emit(f"llvm.{operation} {left_scalar}, {right_scalar} : {type_name}")
         return self._settled(
@@ -113,7 +114,7 @@ class DistantBuilder(LaneNames):
         return self._settled(
             Value(
                 scalar,
-                tuple(signed(d * factor, bits) for d in x.distances),
+                wrapped((d * factor for d in x.distances), bits),
                 x.stride,
                 tuple(f * factor for f in x.factors),
                 multiple=_multiple(x) * (lowest_bit(factor) or 1),
@@ -218,7 +219,7 @@ class DistantBuilder(LaneNames):
         """A pointer's or number's other type, or a number's low bits."""
         distances, stride = x.distances, x.stride
         if operation == "trunc":
-            distances = tuple(signed(d, int(target[1:])) for d in distances)
+            distances = wrapped(distances, int(target[1:]))
             stride = stride and self._scalar_cast("trunc", stride, source, target)
         scalar = self.base(x, source)
 
@@ -320,10 +321,13 @@ class DistantBuilder(LaneNames):
         """A pointer and an i64 number of bytes, added."""
         p, q = self.of(pointer), self.of(offset)
         differ = p.stride and q.stride and p.stride != q.stride
-        if p.varying or q.varying or differ:
+
+        def sums() -> str:
             lanes, steps = self.vector(pointer, POINTER), self.vector(offset, "i64")
-            sums = self.emit(f"llvm.add {lanes}, {steps} : {vector_of('i64')}")
-            return Value(sums, varying=True)
+            return self.emit(f"llvm.add {lanes}, {steps} : {vector_of('i64')}")
+
+        if p.varying or q.varying or differ:
+            return Value(sums(), varying=True)
         scalar = self.base(p, POINTER)
         if q.base:
             scalar = self._moved_by(scalar, q.base)
@@ -335,18 +339,13 @@ class DistantBuilder(LaneNames):
         if stride and len(set(factors)) == 1:
             scalar, stride, factors = self._stepped_by(scalar, stride, factors[0]), "", ()
         valid = self.both(p.valid, q.valid)
-
-        def both_lanes() -> str:
-            lanes, steps = self.vector(pointer, POINTER), self.vector(offset, "i64")
-            return self.emit(f"llvm.add {lanes}, {steps} : {vector_of('i64')}")
-
         return Value(
             scalar,
             tuple(a + b for a, b in zip(_steps(p), _steps(q), strict=True)),
             stride,
             factors,
             valid=valid,
-            lanes=self.later((pointer, offset), both_lanes) if valid else None,
+            lanes=self.later((pointer, offset), sums) if valid else None,
         )
 
     def _moved_by(self, pointer: str, step: str) -> str:

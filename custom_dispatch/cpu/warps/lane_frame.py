@@ -8,7 +8,6 @@ written no longer needs wider ones (`warps/warp_function.py`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, int_type
@@ -24,7 +23,6 @@ from custom_dispatch.cpu.warps.lane_values import (
     VARYING,
     VARYING_FORM,
     Form,
-    Lanes,
     Value,
     form_of,
     stand_in,
@@ -165,7 +163,10 @@ class LaneFrame(Frame):
             base = self._load(place, scalar) if place else ""
             is_valid = self._load(valid, "i1") if valid else ""
             by = self._load(stride, self.type_of(name)) if stride else ""
-            return b.name(self._distant(form, (base, by), is_valid, shadow, scalar))
+            kind = vector_of(scalar)
+            return b.name(
+                form.value(base, by, is_valid, lambda: b.one.load(shadow, kind, 8, "volatile"))
+            )
         lanes = self._load(place, vector_of(scalar))
         return b.name(Value(lanes, varying=True))
 
@@ -180,27 +181,6 @@ class LaneFrame(Frame):
         one.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
         self._writes[place] = number = self._writes.get(place, 0) + 1
         b.kept((place, f"after write {number}"), value)
-
-    def _distant(
-        self, form: Form, scalars: tuple[str, str], valid: str, shadow: str, scalar: str
-    ) -> Value:
-        one = self.lanes.one
-        held = Value(
-            scalars[0],
-            form.distances,
-            scalars[1],
-            form.factors,
-            known=form.known,
-            multiple=max(form.multiple, 1),
-            bounds=form.bounds if scalars[0] else None,
-        )
-        if not valid:
-            return held
-
-        def lanes() -> str:
-            return one.load(shadow, vector_of(scalar), 8, "volatile")
-
-        return replace(held, valid=valid, lanes=Lanes(lanes))
 
     def write(self, name: str, value: str) -> None:
         if name in self.local:
@@ -239,7 +219,7 @@ class LaneFrame(Frame):
             self._put(b.number(0, 1), valid, "i1")
             return ""
 
-        everyone = one.icmp("eq", one.load(self.alive), self.lanes.mask)
+        everyone = one.load(self.alive).cmp("eq", self.lanes.mask)
         either(b, everyone, whole, some)
 
     def _merged(self, name: str, value: str) -> str:
@@ -280,16 +260,15 @@ class LaneFrame(Frame):
 
     # ---- active lanes
 
-    def activate(self, mask: str, *, whole: str = "") -> None:
+    def activate(self, mask: SsaValue, *, whole: str = "") -> None:
         """Say which lanes are active from here on.
 
         - `mask`: their bits, an i32.
         - `whole`: whether they are all lanes, an i1, if that is known already.
         """
-        one = self.lanes.one
         self.lanes.mask = mask
         self.lanes.everyone = bool(whole)
-        self.lanes.full = whole or one.icmp("eq", mask, -1)
+        self.lanes.full = whole or mask.cmp("eq", -1)
 
     def mask_lanes(self) -> str:
         """The active lanes as i1."""
@@ -298,23 +277,20 @@ class LaneFrame(Frame):
             f"lanes of {mask}", f"llvm.bitcast {mask} : i32 to {vector_of('i1')}"
         )
 
-    def bits(self, condition: str) -> str:
+    def bits(self, condition: str) -> SsaValue:
         """The active lanes for which an i1 holds, as bits."""
         b, one, mask = self.lanes, self.lanes.one, self.lanes.mask
         value = b.of(condition)
         if value.is_uniform:
-            scalar = b.scalar(condition, "i1")
-            return one.select(scalar, mask, 0)
+            return one.select(b.scalar(condition, "i1"), mask, 0)
         if value.is_known:
-            number = sum((lane & 1) << index for index, lane in enumerate(value.constants()))
-            return one.binary("and", mask, number)
+            return mask & sum((lane & 1) << index for index, lane in enumerate(value.constants()))
         vector = b.vector(condition, "i1")
-        held = one.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
-        return one.binary("and", mask, held)
+        return mask & one.value(f"llvm.bitcast {vector} : {vector_of('i1')} to i32")
 
     def count(self, condition: SsaValue | None = None) -> SsaValue:
         mask = self.lanes.mask if condition is None else self.bits(condition)
-        return self.lanes.one.call_intrinsic("llvm.ctpop", [mask])
+        return mask.call("ctpop")
 
     def fail(self, failure: Failure) -> None:
         one = self.lanes.one

@@ -173,7 +173,7 @@ class LaneLoop(Waits):
         for index, word in enumerate(words):
             b.store(word, b.element(self._shown(index), self._lane, 4))
         self._close()
-        self._group = b.named(lanes.mask, "i32")
+        self._group = lanes.mask
         if words:
             kind = vector_of("i32")
             first = b.load(self._shown(0), kind, 64)
@@ -281,7 +281,7 @@ def _body(frame: LaneFrame, instruction: Instruction, names: list[str], size: in
     """The function's lines, in which registers are known by their order only."""
     b = FunctionBuilder()
     lanes = LaneMemory(b)
-    lanes.mask = MASK
+    lanes.mask = b.named(MASK, "i32")
     arrays = {name: b.at_entry(_part(_REGISTERS, i, size)) for i, name in enumerate(names)}
     loop = LaneLoop(frame, instruction, lanes)
     loop.write(arrays, {}, {})

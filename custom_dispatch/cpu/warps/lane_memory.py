@@ -31,7 +31,7 @@ _ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
 
 
 @contextmanager
-def each_lane(b: LaneBuilder, mask: str) -> Iterator[SsaValue]:
+def each_lane(b: LaneBuilder, mask: SsaValue) -> Iterator[SsaValue]:
     """Write code for every lane of a mask, an i32, by itself; gives the lane's number, an i32."""
     one = b.one
     head, body, following, after = (
@@ -41,7 +41,7 @@ def each_lane(b: LaneBuilder, mask: str) -> Iterator[SsaValue]:
     with b.scope():
         one.branch(head, (one.const(0, 32), "i32"))
         one.block(head, (lane, "i32"))
-        bit = (one.named(mask, "i32") >> lane).resize(1)
+        bit = (mask >> lane).resize(1)
         one.cond_branch(bit, body, following)
         one.block(body)
         yield lane
@@ -79,8 +79,8 @@ class LaneMemory(LaneBuilder):
 
     def __init__(self, one: FunctionBuilder) -> None:
         super().__init__(one)
-        self.mask = ""
-        """The active lanes, an i32."""
+        self.mask = one.named("", "i32")
+        """The active lanes."""
         self.full = ""
         """Whether they all are, an i1."""
         self.everyone = False
@@ -118,10 +118,6 @@ class LaneMemory(LaneBuilder):
             scalar = self.scalar(pointer, POINTER)
             return one.load(scalar, type_name, align, how)
         parts = load_parts(value, bytes_of(type_name)) if value.base and not how else []
-        if not parts:
-            return self._varying(self._load_in_turn(pointer, type_name, align, how))
-        if self.everyone and not value.valid:
-            return self._varying(self._load_together(value, parts, type_name, align))
 
         def together() -> str:
             return self._load_together(value, parts, type_name, align)
@@ -130,7 +126,7 @@ class LaneMemory(LaneBuilder):
             return self._load_in_turn(pointer, type_name, align, how)
 
         kind = vector_of(type_name)
-        return self._varying(either(self, self._fast(value), together, in_turn, kind))
+        return self._varying(self._one_way(value, parts, together, in_turn, kind))
 
     def store(
         self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
@@ -143,12 +139,6 @@ class LaneMemory(LaneBuilder):
             one.store(scalar, at, type_name, align, how)
             return
         parts = store_parts(place, bytes_of(type_name)) if place.base and not how else []
-        if not parts:
-            self._store_in_turn(value, pointer, type_name, align, how)
-            return
-        if self.everyone and not place.valid:
-            self._store_together(value, place, parts, type_name, align)
-            return
 
         def together() -> str:
             self._store_together(value, place, parts, type_name, align)
@@ -158,18 +148,30 @@ class LaneMemory(LaneBuilder):
             self._store_in_turn(value, pointer, type_name, align, how)
             return ""
 
-        either(self, self._fast(place), together, in_turn)
+        self._one_way(place, parts, together, in_turn)
 
     # ---- inside
 
     def _varying(self, vector: str) -> str:
         return self.name(Value(vector, varying=True))
 
-    def _fast(self, place: Value) -> str:
-        """Whether all lanes are active and where they are expected."""
-        if not place.valid:
-            return self.full
-        return self.one.binary("and", self.full, place.valid, "i1")
+    def _one_way(
+        self,
+        place: Value,
+        parts: list[Part],
+        together: Callable[[], str],
+        in_turn: Callable[[], str],
+        type_name: str = "",
+    ) -> str:
+        """Go to memory together where all lanes are active and where they are expected."""
+        if not parts:
+            return in_turn()
+        if not place.valid and self.everyone:
+            return together()
+        fast = self.full
+        if place.valid:
+            fast = self.one.binary("and", fast, place.valid, "i1")
+        return either(self, fast, together, in_turn, type_name)
 
     def _last(self, name: str, value: Value, type_name: str) -> str:
         """What the last active lane holds."""
@@ -178,7 +180,7 @@ class LaneMemory(LaneBuilder):
             return self.scalar(name, type_name)
         vector = self.vector(name, type_name)
         zeros = one.call_intrinsic("llvm.ctlz", [self.mask, 1], "i32", ["i32", "i1"])
-        last = one.binary("sub", LANES - 1, zeros)
+        last = LANES - 1 - zeros
         return one.value(f"llvm.extractelement {vector}[{last} : i32] : {vector_of(type_name)}")
 
     def _load_together(self, place: Value, parts: list[Part], type_name: str, align: int) -> str:
@@ -262,7 +264,7 @@ def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     """The lines of a function in which each lane of a mask loads or stores by itself."""
     b = FunctionBuilder()
     size = bytes_of(type_name)
-    with each_lane(LaneBuilder(b), MASK) as lane:
+    with each_lane(LaneBuilder(b), b.named(MASK, "i32")) as lane:
         place = b.load(b.element(_ADDRESSES, lane, 8), POINTER)
         part = b.element(_VALUES, lane, size)
         if what == "load":

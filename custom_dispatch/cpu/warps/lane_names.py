@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder, Given
-from custom_dispatch.cpu.warps.lane_values import LANES, Distances, Lanes, Value, signed
+from custom_dispatch.cpu.warps.lane_values import LANES, Distances, Lanes, Value, wrapped
 
 _NAME: Final = re.compile(r"%[\w~]+")
 _MOST_LATER: Final = 32
@@ -25,6 +25,7 @@ class NeedsLoopError(Exception):
     """What is written cannot be written for all lanes at once."""
 
 
+@functools.cache
 def vector_of(type_name: str) -> str:
     """The type of 32 lanes; of pointers, numbers are kept."""
     return f"vector<{LANES}x{'i64' if type_name == POINTER else type_name}>"
@@ -229,6 +230,5 @@ def _constants_text(lanes: Distances, type_name: str) -> str:
     if type_name == "i1":
         listed = ", ".join("true" if lane & 1 else "false" for lane in lanes)
     else:
-        bits = int(type_name[1:])
-        listed = ", ".join(str(signed(lane, bits)) for lane in lanes)
+        listed = ", ".join(map(str, wrapped(lanes, int(type_name[1:]))))
     return f"llvm.mlir.constant(dense<[{listed}]> : {vector}) : {vector}"

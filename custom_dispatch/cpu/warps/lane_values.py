@@ -9,7 +9,7 @@ may also be multiples of a second scalar: the rows of a matrix, where a warp has
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -115,6 +115,20 @@ class Form:
             return None
         return self.bounds[0]
 
+    def value(self, base: str, stride: str, valid: str, lanes: Callable[[], str]) -> Value:
+        """What a register of this form holds, from SSA names; `lanes` for where it is not valid."""
+        return Value(
+            base,
+            self.distances,
+            stride,
+            self.factors,
+            known=self.known,
+            multiple=max(self.multiple, 1),
+            bounds=self.bounds if base else None,
+            valid=valid,
+            lanes=Lanes(lanes) if valid else None,
+        )
+
     def join(self, other: Form) -> Form:
         """The narrowest form that can hold what either can."""
         low, high = sorted((self, other), key=lambda form: form.rank)
@@ -161,16 +175,11 @@ def stand_in(form: Form, name: str) -> Value:
     """A value of a form, for looking for forms only."""
     if form.rank == VARYING:
         return Value(name, varying=True)
-    return Value(
+    return form.value(
         name if form.known is None else "",
-        form.distances,
         name if form.factors else "",
-        form.factors,
-        known=form.known,
-        multiple=max(form.multiple, 1),
-        bounds=form.bounds if form.known is None else None,
-        valid=name if form.checked else "",
-        lanes=Lanes(lambda: name) if form.checked else None,
+        name if form.checked else "",
+        lambda: name,
     )
 
 
@@ -185,7 +194,30 @@ def signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) and bits > 1 else value
 
 
+def wrapped(lanes: Iterable[int], bits: int) -> Distances:
+    """The low bits of numbers as signed ones; most are as they should be."""
+    lanes, end = tuple(lanes), 1 << (bits - 1)
+    if bits > 1 and lanes and -end <= min(lanes) and max(lanes) < end:
+        return lanes
+    return tuple(signed(lane, bits) for lane in lanes)
+
+
+def unsigned(lanes: Distances, bits: int) -> Distances:
+    """The low bits of numbers as numbers that are not negative."""
+    mask = (1 << bits) - 1
+    return tuple(lane & mask for lane in lanes)
+
+
 BITWISE: Final = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+_FOLDED: Final[dict[str, Callable[[int, int], int]]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    **BITWISE,
+    "shl": operator.lshift,
+    "lshr": operator.rshift,
+    "ashr": operator.rshift,
+}
 _CONDITIONS: Final[dict[str, Callable[[int, int], bool]]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -196,9 +228,9 @@ _CONDITIONS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 
 
-def from_constants(lanes: Distances, bits: int) -> Value:
+def from_constants(lanes: Iterable[int], bits: int) -> Value:
     """The value whose lanes hold integers of a width."""
-    lanes = tuple(signed(lane, bits) for lane in lanes)
+    lanes = wrapped(lanes, bits)
     if len(set(lanes)) == 1:
         return Value("", known=lanes[0])
     return Value("", tuple(lane - lanes[0] for lane in lanes), known=lanes[0])
@@ -206,41 +238,27 @@ def from_constants(lanes: Distances, bits: int) -> Value:
 
 def fold(operation: str, x: Value, y: Value, bits: int) -> Value | None:
     """An operation on constants; None where it is left to LLVM."""
-    lanes = []
-    mask = (1 << bits) - 1
-    for p, q in zip(x.constants(), y.constants(), strict=True):
-        if operation in ("add", "sub", "mul"):
-            lanes.append(getattr(operator, operation)(p, q))
-        elif operation in BITWISE:
-            lanes.append(BITWISE[operation](p, q))
-        elif operation in ("shl", "lshr", "ashr") and 0 <= q < bits:
-            if operation == "shl":
-                lanes.append(p << q)
-            else:
-                lanes.append((p & mask if operation == "lshr" else signed(p, bits)) >> q)
-        else:
-            return None
-    return from_constants(tuple(lanes), bits)
+    left, right = x.constants(), y.constants()
+    is_shift = operation in ("shl", "lshr", "ashr")
+    if operation not in _FOLDED or (is_shift and not all(0 <= q < bits for q in right)):
+        return None
+    if is_shift:
+        left = unsigned(left, bits) if operation == "lshr" else wrapped(left, bits)
+    return from_constants(map(_FOLDED[operation], left, right), bits)
 
 
 def compare(condition: str, left: Distances, right: Distances, bits: int) -> Distances:
     """Compare integers of a width; 1 where the condition holds."""
-    mask = (1 << bits) - 1
-    if condition[0] == "u":
-        left, right = tuple(v & mask for v in left), tuple(v & mask for v in right)
-    else:
-        left = tuple(signed(v, bits) for v in left)
-        right = tuple(signed(v, bits) for v in right)
-    test = _CONDITIONS[condition[-2:]]
-    return tuple(int(test(p, q)) for p, q in zip(left, right, strict=True))
+    as_numbers = unsigned if condition[0] == "u" else wrapped
+    holds = map(_CONDITIONS[condition[-2:]], as_numbers(left, bits), as_numbers(right, bits))
+    return tuple(map(int, holds))
 
 
 def resized(operation: str, x: Value, source: int, target: int) -> Value:
     """``zext``, ``sext`` or ``trunc`` of constants, from one width to another."""
-    mask = (1 << source) - 1
     lanes = x.constants()
     if operation == "zext":
-        lanes = tuple(v & mask for v in lanes)
+        lanes = unsigned(lanes, source)
     elif operation == "sext":
-        lanes = tuple(-(v & 1) if source == 1 else signed(v, source) for v in lanes)
+        lanes = tuple(-(v & 1) for v in lanes) if source == 1 else wrapped(lanes, source)
     return from_constants(lanes, target)

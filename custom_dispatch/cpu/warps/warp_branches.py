@@ -7,6 +7,7 @@ lanes would pass ones that wait at an earlier block, those go first.
 from __future__ import annotations
 
 from custom_dispatch.cpu.analysis.control_flow import Block, opcode_base
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_values import FULL
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
@@ -42,10 +43,9 @@ class WarpBranches:
         b, one = self._b, self._b.one
         if index in self._pending:  # lanes that waited here go on together with those that come
             one.block(f"m{index}")
-            active = one.load(self.active)
-            waited = one.load(self._pending[index])
+            active, waited = one.load(self.active), one.load(self._pending[index])
             one.store(0, self._pending[index])
-            one.store(one.binary("or", active, waited), self.active)
+            one.store(active | waited, self.active)
             one.branch(f"b{index}")
         one.block(f"b{index}")
         b.forget()
@@ -98,8 +98,7 @@ class WarpBranches:
             return
         self.divergent.add(index)
         there = frame.bits(condition)
-        rest = one.binary("xor", b.mask, there)
-        self._part(index, [(taken, there), (following, rest)])
+        self._part(index, [(taken, there), (following, b.mask ^ there)])
 
     def _switch(self, index: int, block: Block, branch: Instruction) -> None:
         b, one, frame = self._b, self._b.one, self._frame
@@ -117,12 +116,12 @@ class WarpBranches:
                 self.go(index, target)
             return
         self.divergent.add(index)
-        ways: list[tuple[int | None, str]] = []
+        ways: list[tuple[int | None, SsaValue]] = []
         left = b.mask
         for case, target in enumerate(targets[:-1]):
-            chosen = frame.bits(b.icmp("eq", selector, case))
+            chosen = frame.bits(selector.cmp("eq", case))
             ways.append((target, chosen))
-            left = one.binary("xor", left, chosen)
+            left = left ^ chosen
         ways.append((targets[-1], left))
         self._part(index, ways)
 
@@ -134,9 +133,7 @@ class WarpBranches:
         one = self._b.one
         waiting = sorted(self._plan.divergence.waiting[index])
         if self._ends(target):
-            alive = one.load(self.alive)
-            gone = one.binary("xor", self._b.mask, FULL)
-            one.store(one.binary("and", alive, gone), self.alive)
+            self._end(self._b.mask)
             self._next(waiting)
             return
         assert target is not None  # noqa: S101 - `_ends` says so
@@ -149,6 +146,11 @@ class WarpBranches:
             one.store(self._before[start], self.active)
         one.branch(self._label(target))
 
+    def _end(self, lanes: SsaValue) -> None:
+        """Some lanes have ended."""
+        one = self._b.one
+        one.store(one.load(self.alive) & ~lanes, self.alive)
+
     def _label(self, target: int) -> str:
         return f"m{target}" if target in self._pending else f"b{target}"
 
@@ -156,12 +158,10 @@ class WarpBranches:
         """Lanes that wait at an earlier block go first; the active ones wait where they go."""
         b = self._b.one
         waits, on = b.fresh_label("waits"), b.fresh_label("on")
-        there = b.load(self._pending[stop])
-        b.cond_branch(b.icmp("ne", there, 0), waits, on)
+        b.cond_branch(b.load(self._pending[stop]).cmp("ne", 0), waits, on)
         b.block(waits)
         place = self._pending[target]
-        held = b.load(place)
-        b.store(b.binary("or", held, self._b.mask), place)
+        b.store(b.load(place) | self._b.mask, place)
         b.store(0, self.active)
         b.branch(f"m{stop}")
         b.block(on)
@@ -181,12 +181,11 @@ class WarpBranches:
             self._searches[rest] = search
             b.branch(search)
             b.block(search)
-            there = b.load(self._pending[stop])
-            b.cond_branch(b.icmp("ne", there, 0), f"m{stop}", other)
+            b.cond_branch(b.load(self._pending[stop]).cmp("ne", 0), f"m{stop}", other)
             b.block(other)
         b.branch("exit")
 
-    def _part(self, index: int, ways: list[tuple[int | None, str]]) -> None:
+    def _part(self, index: int, ways: list[tuple[int | None, SsaValue]]) -> None:
         """The active lanes go different ways."""
         one = self._b.one
         ending = [mask for target, mask in ways if self._ends(target)]
@@ -201,9 +200,7 @@ class WarpBranches:
             return
         waiting = sorted(self._plan.divergence.waiting[index])
         for mask in ending:
-            alive = one.load(self.alive)
-            gone = one.binary("xor", mask, FULL)
-            one.store(one.binary("and", alive, gone), self.alive)
+            self._end(mask)
         if not targets:
             self._next(waiting)
             return
@@ -213,30 +210,29 @@ class WarpBranches:
         for target, mask in going:
             assert target is not None  # noqa: S101 - `_ends` says so
             place = self._pending[target]
-            held = one.load(place)
-            one.store(one.binary("or", held, mask), place)
+            one.store(one.load(place) | mask, place)
         self._next(sorted({*waiting, *targets}))
 
-    def _detour(self, index: int, there: str) -> None:
+    def _detour(self, index: int, there: SsaValue) -> None:
         """Some lanes run the next blocks, if there are any; the others stay where they are."""
         b, one = self._b, self._b.one
         some, none = b.fresh_label("some"), b.fresh_label("none")
-        one.cond_branch(one.icmp("ne", there, 0), some, none)
+        one.cond_branch(there.cmp("ne", 0), some, none)
         one.block(some)
         one.store(there, self.active)
         one.branch(f"b{index + 1}")
         one.block(none)
         self.go(index, self._plan.divergence.detours[index])
 
-    def _go_if_any(self, index: int, target: int, masks: list[str]) -> None:
+    def _go_if_any(self, index: int, target: int, masks: list[SsaValue]) -> None:
         """Lanes that do not end go on, if there are any."""
         b = self._b.one
         left = masks[0]
         for mask in masks[1:]:
-            left = b.binary("or", left, mask)
+            left = left | mask
         some, none = b.fresh_label("some"), b.fresh_label("none")
         b.store(left, self.active)
-        b.cond_branch(b.icmp("ne", left, 0), some, none)
+        b.cond_branch(left.cmp("ne", 0), some, none)
         b.block(none)
         self._next(sorted(self._plan.divergence.waiting[index]))
         b.block(some)

@@ -109,11 +109,9 @@ class WarpPass:
         threads = self.plan.thread.memory.threads
         mask = one.const(FULL, 32)
         if threads % LANES:
-            left = one.binary("sub", threads, FIRST)
-            few = one.icmp("ult", left, LANES)
-            bits = one.binary("shl", 1, left)
-            bits = one.binary("sub", bits, 1)
-            mask = one.select(few, bits, mask)
+            left = threads - one.named(FIRST, "i32")
+            few = left.cmp("ult", LANES)
+            mask = few.select((1 << left) - 1, mask)
         one.store(mask, self.branches.active)
         one.store(mask, self.branches.alive)
         one.branch("b0")
@@ -166,7 +164,7 @@ class WarpPass:
             return
         self._cuts += 1
         zero = one.load(self._zero, "i32", 4, "volatile")
-        never = one.icmp("ne", zero, 0)
+        never = zero.cmp("ne", 0)
         one.cond_branch(never, "never", f"cut{self._cuts}")
         one.block(f"cut{self._cuts}")
 
@@ -178,7 +176,7 @@ class WarpPass:
             self._predicated(instruction)
 
     def _predicated(self, instruction: Instruction) -> None:
-        b, one, frame = self.b, self.b.one, self.frame
+        b, frame = self.b, self.frame
         predicate = instruction.predicate
         if predicate is None:
             self._lower(instruction)
@@ -198,7 +196,7 @@ class WarpPass:
         bits = frame.bits(condition)
         merging, frame.merging = frame.merging, True
         if _has_effects(instruction):
-            some = one.icmp("ne", bits, 0)
+            some = bits.cmp("ne", 0)
             with when(b.one, some), b.scope():
                 frame.activate(bits)
                 self._lower(instruction)

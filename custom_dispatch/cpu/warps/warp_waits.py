@@ -101,10 +101,8 @@ class WarpWaits(Waits):
             b.store(LANES, self.memory.alive(b, WARP_NUMBER))
             return
         alive = b.load(self._alive)
-        here = b.icmp("eq", alive, self._lanes.mask)
-        self.require(here)
-        count = b.call_intrinsic("llvm.ctpop", [alive])
-        b.store(count, self.memory.alive(b, WARP_NUMBER))
+        self.require(alive.cmp("eq", self._lanes.mask))
+        b.store(alive.call("ctpop"), self.memory.alive(b, WARP_NUMBER))
 
     def require(self, condition: str) -> None:
         """Fail where lanes wait for others that cannot come."""
@@ -193,15 +191,12 @@ class WarpWaits(Waits):
         if self._lanes.everyone:
             self._group = b.binary("and", mask, active)
             return
-        alive = one.load(self._alive)
-        away = one.binary("and", alive, one.binary("xor", active, FULL))
+        away = one.load(self._alive) & ~one.named(active, "i32")
         missing = b.binary("and", mask, away)
         if b.of(missing).is_uniform:
-            number = b.scalar(missing, "i32")
-            self.require(one.icmp("eq", number, 0))
+            self.require(one.compare("eq", b.scalar(missing, "i32"), 0))
         else:
-            late = self._frame.bits(b.icmp("ne", missing, 0))
-            self.require(one.icmp("eq", late, 0))
+            self.require(self._frame.bits(missing.cmp("ne", 0)).cmp("eq", 0))
         self._group = b.binary("and", mask, active)
 
     def group(self) -> SsaValue:
@@ -209,7 +204,7 @@ class WarpWaits(Waits):
 
     def ballot(self) -> SsaValue:
         b = self._lanes
-        condition = b.cast("trunc", self._shown[0], "i32", "i1")
+        condition = b.named(self._shown[0], "i32").resize(1)
         return b.binary("and", self._frame.bits(condition), self._group)
 
     def lane(self) -> SsaValue:
@@ -251,9 +246,7 @@ class WarpWaits(Waits):
 
     def _everyone(self, condition: str) -> str:
         """Whether an i1 holds for all active lanes."""
-        one = self._lanes.one
-        held = self._frame.bits(condition)
-        return one.icmp("eq", held, self._lanes.mask)
+        return self._frame.bits(condition).cmp("eq", self._lanes.mask)
 
     def reduce(self, operation: str, neutral: int) -> SsaValue:
         b, one = self._lanes, self._lanes.one
@@ -283,8 +276,7 @@ class WarpWaits(Waits):
         one.store(source, wanted, kind, 64)
         found = b.place("loaded4", 4)
         with each_lane(b, b.mask) as number:
-            other = one.load(one.element(wanted, number, 4))
-            other = one.binary("and", other, LANES - 1)
+            other = one.load(one.element(wanted, number, 4)) & (LANES - 1)
             value = one.load(one.element(words, other, 4))
             one.store(value, one.element(found, number, 4))
         return one.load(found, kind, 64)
