@@ -14,7 +14,7 @@ from custom_dispatch.cpu.checked.monitor import (
     Region,
     Sites,
     call,
-    function,
+    functions,
     number_of,
 )
 from custom_dispatch.cpu.checked.monitor_access import access_function
@@ -86,8 +86,8 @@ def checked_block_function(
     _run_block(b, thread, context, block)
     for index in range(count):
         cells = Region(b, b.offset(regions, Region.SIZE * index)).cells
-        call_c(b, "free", [(cells, POINTER)])
-    call_c(b, "free", [(taken, POINTER)])
+        call_c(b, "free", cells)
+    call_c(b, "free", taken)
     b.return_()
     return function_text(f"{kernel.symbol}.checked", thread.checked_arguments, b.lines)
 
@@ -109,7 +109,7 @@ def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[SsaValue, list[SsaVa
     for size in sizes:
         places.append(end)
         end += -(-size // _ALIGN) * _ALIGN
-    taken = call_c(b, "calloc", [(end + _ALIGN, "i64"), (1, "i64")])
+    taken = call_c(b, "calloc", end + _ALIGN, 1)
     enough, none = b.fresh_label("enough"), b.fresh_label("none")
     b.cond_branch(number_of(b, taken).cmp("ne", 0), enough, none)
     b.block(none)
@@ -133,7 +133,7 @@ def _run_block(b: Builder, thread: ThreadCode, context: str, block: str) -> None
     arguments = [(passed.get(name, name), kind) for name, kind in thread.block_arguments]
     b.call(f"{thread.kernel.symbol}.block", arguments)
     if thread.checks is not None and thread.checks.may_drop:
-        call(b, "settle", [(thread.memory.threads, "i32")], context=context)
+        call(b, "settle", thread.memory.threads, context=context)
     of = Context(b, context)
     failed, wrong, count = of.failed, of.wrong, of.count
     wrong = failed | wrong
@@ -150,7 +150,7 @@ def monitor(sites: Sites) -> list[str]:
         *declarations(),
         *sites.globals(),
         *report_globals(),
-        *function("report", report),
+        *functions(report=report),
         *order_functions(),
         *shadow_functions(),
         *access_function(),

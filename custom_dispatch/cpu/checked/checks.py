@@ -19,12 +19,13 @@ from custom_dispatch.cpu.checked.monitor import (
     Site,
     Sites,
     call,
+    number_of,
     text_global,
 )
 from custom_dispatch.cpu.checked.monitor_shadow import note_use
 from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
-from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import unsupported
@@ -150,11 +151,8 @@ class Checks:
         """Check the access that an instruction makes."""
         access = access_of(instruction, space)
         if access is None:
-            raise unsupported(
-                self.kernel.entry,
-                instruction,
-                "what memory it accesses is not known to cpu:checked",
-            )
+            reason = "what memory it accesses is not known to cpu:checked"
+            raise unsupported(self.kernel.entry, instruction, reason)
         if access.size == 0:
             return
         if not _ORDERING.isdisjoint(instruction.parts):
@@ -193,16 +191,10 @@ class Checks:
             self._access(b, site, place, size)
 
     def _access(self, b: Builder, site: int, pointer: str, size: Given) -> None:
-        address = (b.cast("ptrtoint", pointer, POINTER, "i64"), "i64")
-        arguments: Arguments = [
-            ("%thread", "i32"),
-            (site, "i32"),
-            address,
-            (size, "i32"),
-            ("%state", POINTER),
-        ]
+        address = number_of(b, pointer)
         on = b.fresh_label("checked")
-        b.cond_branch(call(b, "access", arguments, "i1"), "stopped", on)
+        ends = call(b, "access", "%thread", site, address, size, "%state")
+        b.cond_branch(ends, "stopped", on)
         b.block(on)
 
     def _site(
@@ -255,17 +247,9 @@ class Checks:
         """Report an assertion that does not hold, from pointers to what `__assertfail` is given."""
         message, file, line, function, *_ = given
         size = b.load(line).resize(64)
-        offset, object_ = b.load(file, "i64"), b.load(message, POINTER)
+        said = {"offset": b.load(file, "i64"), "size": size, "object_": b.load(message, POINTER)}
         length = b.load(function, "i64")
-        self.found(
-            b,
-            instruction,
-            Finding.ASSERTION,
-            offset=offset,
-            size=size,
-            object_=object_,
-            length=length,
-        )
+        self.found(b, instruction, Finding.ASSERTION, **said, length=length)
 
     def division(self, b: Builder, instruction: Instruction, by_zero: str) -> None:
         """Report a division, where an i1 says that it is by zero."""
@@ -276,16 +260,12 @@ class Checks:
 
     def fence(self, b: Builder) -> None:
         """The thread executes a fence."""
-        call(b, "fence", [("%thread", "i32")])
+        call(b, "fence", "%thread")
 
     def come(self, b: Builder, barrier: str) -> None:
         """The thread comes to a barrier, to wait there or not."""
         if self._has_meetings:
-            call(b, "come", [("%thread", "i32"), (barrier, "i32")])
-
-    def all_met(self, b: Builder) -> None:
-        """All threads of the block have met."""
-        call(b, "all_met", [])
+            call(b, "come", "%thread", barrier)
 
     def barriers_met(self, b: Builder, free: SsaValue, alive: SsaValue) -> None:
         """The barriers whose bits are set are complete; perhaps all threads have met at one."""
@@ -293,21 +273,17 @@ class Checks:
             met = b.load(self.memory.barrier(b, number, LAST_COUNT))
             is_free = (free >> number).resize(1)
             with when(b, is_free & met.cmp("eq", alive)):
-                self.all_met(b)
-
-    def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
-        """Lanes of a warp have met: those of a mask, of a warp of so many lanes."""
-        call(b, "lanes_met", [(first, "i32"), (lanes, "i32"), (group, "i32")])
+                call(b, "all_met")
 
     def leave(self, b: Builder, thread: str, barrier: str) -> None:
         """A thread goes on from a barrier."""
         if self._has_meetings:
-            call(b, "leave", [(thread, "i32"), (barrier, "i32")])
+            call(b, "leave", thread, barrier)
 
     def barriers_left(self, b: Builder, free: str) -> None:
         """All threads have left the barriers whose bits are set."""
         if self._has_meetings:
-            call(b, "clear", [(free, "i32")])
+            call(b, "clear", free)
 
     # ---- the end
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from custom_dispatch.cpu.checked.finding import (
@@ -104,7 +105,7 @@ def _tell(b: Builder, found: Found) -> None:
 
 def _write_report(b: Builder, found: Found) -> None:
     place, length = b.alloca(POINTER, "i64")
-    stream = call_c(b, "open_memstream", [(place, POINTER), (length, POINTER)])
+    stream = call_c(b, "open_memstream", place, length)
     labels = {finding: b.fresh_label("finding") for finding in Finding}
     written = b.fresh_label("written")
     cases = ", ".join(f"{finding.value}: ^{label}" for finding, label in labels.items())
@@ -114,29 +115,29 @@ def _write_report(b: Builder, found: Found) -> None:
         _print(b, stream, finding, found)
         b.branch(written)
     b.block(written)
-    call_c(b, "fclose", [(stream, POINTER)])
+    call_c(b, "fclose", stream)
     text, size = b.load(place, POINTER), b.load(length, "i64")
     quiet = _global(b, "quiet")
     with when(b, b.load(quiet).cmp("eq", 0)):
         b.store(10, b.offset(text, size), "i8")  # in place of the zero
-        call_c(b, "write", [(2, "i32"), (text, POINTER), (size + 1, "i64")])
+        call_c(b, "write", 2, text, size + 1)
     used = b.load(_global(b, "report_size")).resize(64)
     size = size.call("umin", REPORT_BYTES - 2 - used)
     target = b.offset(_global(b, "report_text"), used)
     b.store(ord(MARK), target, "i8")
-    call_c(b, "memcpy", [(b.offset(target, 1), POINTER), (text, POINTER), (size, "i64")])
+    call_c(b, "memcpy", b.offset(target, 1), text, size)
     used = used + (size + 1)
     b.store(0, b.offset(_global(b, "report_text"), used), "i8")
     used = used.call("umin", REPORT_BYTES - 2)
     b.store(used.resize(32), _global(b, "report_size"))
-    call_c(b, "free", [(text, POINTER)])
+    call_c(b, "free", text)
 
 
 def _print(b: Builder, stream: str, finding: Finding, found: Found) -> None:
     format_ = b.address_of(_format_name(finding))
     names = _PART.findall(_template(finding))
     arguments = [value for name in names for value in _values(b, name, found)]
-    call_c(b, "fprintf", [(stream, POINTER), (format_, POINTER), *arguments])
+    call_c(b, "fprintf", stream, format_, *arguments)
 
 
 def _template(finding: Finding) -> str:
@@ -156,30 +157,30 @@ def _format(finding: Finding) -> str:
     return "".join(texts)
 
 
-def _values(b: Builder, name: str, found: Found) -> list[tuple[str, str]]:
-    """The values for a name in braces, with their types."""
+def _values(b: Builder, name: str, found: Found) -> Sequence[SsaValue]:
+    """The values for a name in braces."""
     theirs, _, what = name.rpartition(" ")
     thread, site, other = found.thread, found.site, found.other
     if theirs:
         thread, site = other & Who.THREAD_BITS, other >> Who.SITE_SHIFT
     if what == "kernel":
-        return [(Context(b).kernel, POINTER)]
+        return [Context(b).kernel]
     if what == "thread":
-        return [(axis, "i32") for axis in _coordinates(b, thread)]
+        return _coordinates(b, thread)
     if what == "block":
         places = (b.offset(CONTEXT, Context.block + 4 * axis) for axis in range(3))
-        return [(b.load(place), "i32") for place in places]
+        return [b.load(place) for place in places]
     if what == "place":
-        return [(text_at(b, site_at(b, site).place), POINTER)]
+        return [text_at(b, site_at(b, site).place)]
     if what == "verb":
-        return [(_verb(b, site), POINTER)]
+        return [_verb(b, site)]
     if what in ("object", "assertion"):
-        return [(found.object_, POINTER)]
+        return [found.object_]
     if what in ("file", "function"):
         number = found.offset if what == "file" else found.length
-        return [(number.cast("inttoptr", POINTER), POINTER)]
+        return [number.cast("inttoptr", POINTER)]
     field = {"line": "size", "address": "offset", "lane": "offset"}.get(what, what)
-    return [(getattr(found, field), "i64")]
+    return [getattr(found, field)]
 
 
 def _coordinates(b: Builder, thread: SsaValue) -> tuple[SsaValue, SsaValue, SsaValue]:
@@ -212,7 +213,7 @@ def findings_entry() -> list[str]:
         for name in ("report_text", "told_count", "report_size", "quiet")
     )
     size = b.const(REPORT_BYTES, 64)
-    call_c(b, "memcpy", [(target, POINTER), (text, POINTER), (size, "i64")])
+    call_c(b, "memcpy", target, text, size)
     b.store(0, text, "i8")
     b.store(0, told)
     b.store(0, used)

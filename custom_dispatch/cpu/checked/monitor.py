@@ -17,7 +17,6 @@ from typing import Final
 
 from custom_dispatch.cpu.text.builder import (
     POINTER,
-    Arguments,
     Builder,
     Given,
     bytes_of,
@@ -253,31 +252,60 @@ def tick(b: Builder) -> SsaValue:
     return now
 
 
-def function(
-    name: str, write: Callable[..., None], result: str = "", **arguments: str
-) -> list[str]:
-    """The lines of a function ``@check.name`` that takes the context, and arguments of some types.
+_FUNCTIONS: Final = {
+    "report": ("", ""),
+    "ordered": ("thread other stamp", "i1"),
+    "lanes_met": ("first lanes group", ""),
+    "come": ("thread barrier", ""),
+    "leave": ("thread barrier", ""),
+    "clear": ("free", ""),
+    "all_met": ("", ""),
+    "fence": ("thread", ""),
+    "conflict": ("thread record kind", "i1"),
+    "note": ("thread site cell size must_be_written offset object length", "i1"),
+    "settle": ("threads", ""),
+    "cell": ("region offset", POINTER),
+    "free_cells": ("", ""),
+    "access": ("thread site address size state", "i1"),
+}
+"""The functions ``@check.name`` that checked code calls: the arguments behind the context, and the
+result's type."""
+_ARGUMENT_TYPES: Final = {
+    **dict.fromkeys(("address", "offset", "length"), "i64"),
+    **dict.fromkeys(("record", "cell", "object", "region", "state"), POINTER),
+    "must_be_written": "i1",
+}
+"""Types of arguments that are no i32."""
 
-    `write` gets a builder and the arguments, by their names.
 
-    It is not inlined: MLIR would put its body at every call, whatever its size. And only one other
-    function may call it, because IREE takes a function that it comes to on two ways for a recursion
-    (ReconcileTranslationInfo.cpp).
+def functions(**writers: Callable[..., None]) -> list[str]:
+    """The lines of some of the functions, by their names.
+
+    Each is written by what gets a builder, and the arguments by their names.
+
+    They are not inlined: MLIR would put their bodies at every call, whatever their size. And only
+    one other function may call each, because IREE takes a function that it comes to on two ways for
+    a recursion (ReconcileTranslationInfo.cpp).
     """
-    b = Builder()
-    given = {name: b.named(f"%{name}", kind) for name, kind in arguments.items()}
-    write(b, **given)
-    if not result:
-        b.return_()
-    every = [(CONTEXT, POINTER), *((value, value.type) for value in given.values())]
-    return function_text(f"check.{name}", every, b.lines, result, "no_inline")
+    lines = []
+    for name, write in writers.items():
+        b = Builder()
+        arguments, result = _FUNCTIONS[name]
+        given = {a: b.named(f"%{a}", _ARGUMENT_TYPES.get(a, "i32")) for a in arguments.split()}
+        write(b, **given)
+        if not result:
+            b.return_()
+        every = [(CONTEXT, POINTER), *((value, value.type) for value in given.values())]
+        lines += function_text(f"check.{name}", every, b.lines, result, "no_inline")
+    return lines
 
 
-def call(
-    b: Builder, name: str, arguments: Arguments = (), result: str = "", context: str = CONTEXT
-) -> SsaValue:
+def call(b: Builder, name: str, *given: Given, context: str = CONTEXT) -> SsaValue:
     """Call such a function; returns its result, or an empty text where it has none."""
-    return b.call(f"check.{name}", ((context, POINTER), *arguments), result)
+    arguments, result = _FUNCTIONS[name]
+    types = [_ARGUMENT_TYPES.get(argument, "i32") for argument in arguments.split()]
+    passed = [(context, POINTER), *zip(given, types, strict=True)]
+    return b.call(f"check.{name}", passed, result)
 
 
 class Sites:

@@ -10,13 +10,13 @@ from custom_dispatch.cpu.checked.monitor import (
     Region,
     Site,
     call,
-    function,
+    functions,
     is_null,
     number_of,
     site_at,
     text_at,
 )
-from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 
@@ -34,9 +34,7 @@ def access_function() -> list[str]:
     """``@check.access``: hold an access of some bytes to the bounds of what its address was
     computed from, and note it in the shadow; whether it ends the block.
     """
-    return function(
-        "access", _write, "i1", thread="i32", site="i32", address="i64", size="i32", state=POINTER
-    )
+    return functions(access=_write)
 
 
 def _write(b: Builder, size: SsaValue, address: SsaValue, **_: SsaValue) -> None:
@@ -160,7 +158,7 @@ class _Access:
             b.block("unreached_2")
         b.branch("fine")
         b.block("track")
-        cell = call(b, "cell", [("%region", POINTER), (offset, "i64")], POINTER)
+        cell = call(b, "cell", "%region", offset)
         b.cond_branch(is_null(b, cell), "fine", "tracked")
         b.block("tracked")
         self._note(cell, False, offset, named, length)
@@ -191,11 +189,8 @@ class _Access:
 
         What is read of shared memory must have been written before.
         """
-        arguments: Arguments = [
-            *(("%thread", "i32"), ("%site", "i32"), (cell, POINTER), ("%size", "i32")),
-            *((shared, "i1"), (offset, "i64"), (object_, POINTER), (length, "i64")),
-        ]
-        self._b.cond_branch(call(self._b, "note", arguments, "i1"), "staged", "fine")
+        found = "%thread", "%site", cell, "%size", shared, offset, object_, length
+        self._b.cond_branch(call(self._b, "note", *found), "staged", "fine")
 
     def _lost(self, finding: Finding) -> None:
         """Report an access whose address is in no object."""

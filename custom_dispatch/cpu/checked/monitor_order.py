@@ -20,7 +20,7 @@ from custom_dispatch.cpu.checked.monitor import (
     WARPS,
     Context,
     Record,
-    function,
+    functions,
     is_null,
     tick,
 )
@@ -31,15 +31,15 @@ from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 def order_functions() -> list[str]:
     """The functions of this module."""
-    return [
-        *function("ordered", _ordered, "i1", thread="i32", other="i32", stamp="i32"),
-        *function("lanes_met", _lanes_met, first="i32", lanes="i32", group="i32"),
-        *function("come", _come, thread="i32", barrier="i32"),
-        *function("leave", _leave, thread="i32", barrier="i32"),
-        *function("clear", _clear, free="i32"),
-        *function("all_met", _all_met),
-        *function("fence", _fence, thread="i32"),
-    ]
+    return functions(
+        ordered=_ordered,
+        lanes_met=_lanes_met,
+        come=_come,
+        leave=_leave,
+        clear=_clear,
+        all_met=_all_met,
+        fence=_fence,
+    )
 
 
 def _record(b: Builder, thread: str) -> Record:

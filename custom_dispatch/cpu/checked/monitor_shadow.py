@@ -22,7 +22,7 @@ from custom_dispatch.cpu.checked.monitor import (
     Site,
     Who,
     call,
-    function,
+    functions,
     is_null,
     site_at,
 )
@@ -39,25 +39,9 @@ _WRITE, _READ, _OTHER_READ = 0, 8, 16
 
 def shadow_functions() -> list[str]:
     """The functions of this module."""
-    return [
-        *function("conflict", _conflict, "i1", thread="i32", record=POINTER, kind="i32"),
-        *function(
-            "note",
-            _note,
-            "i1",
-            thread="i32",
-            site="i32",
-            cell=POINTER,
-            size="i32",
-            must_be_written="i1",
-            offset="i64",
-            object=POINTER,
-            length="i64",
-        ),
-        *function("settle", _settle, threads="i32"),
-        *function("cell", _cell, POINTER, region=POINTER, offset="i64"),
-        *function("free_cells", _free_cells),
-    ]
+    return functions(
+        conflict=_conflict, note=_note, settle=_settle, cell=_cell, free_cells=_free_cells
+    )
 
 
 def _has(word: SsaValue, bit: int) -> SsaValue:
@@ -75,7 +59,7 @@ def _conflict(b: Builder, thread: SsaValue, record: SsaValue, kind: SsaValue) ->
     b.cond_branch(harmless, "none", "ask")
     b.block("ask")
     other = who & Who.THREAD_BITS
-    ordered = call(b, "ordered", [(thread, "i32"), (other, "i32"), (when_, "i32")], "i1")
+    ordered = call(b, "ordered", thread, other, when_)
     b.return_(~ordered, "i1")
     b.block("none")
     b.return_(0, "i1")
@@ -102,7 +86,7 @@ def _note(
         written = _has(b.load(cell), Who.VALID)
         with when(b, strange & ~written):
             _stage(b, Finding.UNINITIALISED, place)
-        with when(b, call(b, "conflict", _record(b, cell, _WRITE, kind), "i1")):
+        with when(b, call(b, "conflict", "%thread", cell, kind)):
             # Where both only write, it is a race if the value that is there changes.
             who = b.load(cell)
             both = kind | _kind_of(b, who)
@@ -114,7 +98,7 @@ def _note(
         b.cond_branch(writes, yes, no)
         b.block(yes)
         for read in (_READ, _OTHER_READ):
-            with when(b, call(b, "conflict", _record(b, cell, read, kind), "i1")):
+            with when(b, call(b, "conflict", "%thread", b.offset(cell, read), kind)):
                 reader = b.load(b.offset(cell, read))
                 thread = reader & Who.THREAD_BITS
                 with _unless_dropped(b, _kind_of(b, reader), thread, place, reader):
@@ -133,10 +117,6 @@ def _note(
         b.branch(on)
         b.block(on)
     b.return_(Context(b).pending.cmp("ne", 0), "i1")
-
-
-def _record(b: Builder, cell: str, place: int, kind: str) -> list[tuple[str, str]]:
-    return [("%thread", "i32"), (b.offset(cell, place), POINTER), (kind, "i32")]
 
 
 @contextmanager
@@ -206,14 +186,14 @@ def _cell(b: Builder, offset: SsaValue, **_: SsaValue) -> None:
     null, one, region = b.null(), b.const(1, 64), Region(b, "%region")
     with when(b, is_null(b, region.cells)):
         count = region.length // _CHUNK_BYTES + one
-        region.cells = call_c(b, "calloc", [(count, "i64"), (8, "i64")])
+        region.cells = call_c(b, "calloc", count, 8)
     cells = region.cells
     b.cond_branch(is_null(b, cells), "no_memory", "listed")
     b.block("listed")
     place = b.offset(cells, offset // _CHUNK_BYTES * 8)
     with when(b, b.load(place, "i64").cmp("eq", 0)):
         size = b.const(_CHUNK_HEAD + _CHUNK_BYTES * CELL_BYTES, 64)
-        chunk = call_c(b, "calloc", [(one, "i64"), (size, "i64")])
+        chunk = call_c(b, "calloc", one, size)
         b.cond_branch(is_null(b, chunk), "no_memory", "made")
         b.block("made")
         b.store(Context(b).chunks, chunk, POINTER)
@@ -233,6 +213,6 @@ def _free_cells(b: Builder) -> None:
     b.cond_branch(is_null(b, chunk), "done", "free")
     b.block("free")
     Context(b).chunks = b.load(chunk, POINTER)
-    call_c(b, "free", [(chunk, POINTER)])
+    call_c(b, "free", chunk)
     b.branch("next")
     b.block("done")

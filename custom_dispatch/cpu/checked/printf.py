@@ -50,7 +50,7 @@ class _Printer:
         # Bytes of the format that were read, and of the arguments that were taken.
         self._read, self._taken = Cell(b, 0, 64), Cell(b, 0, 64)
         self._copied, self._wide, self._count = Cell(b, 0, 64), Cell(b, 0), Cell(b, 0)
-        self._stream = call_c(b, "open_memstream", [(self._text, POINTER), (self._length, POINTER)])
+        self._stream = call_c(b, "open_memstream", self._text, self._length)
 
     def write(self) -> None:
         """Write all of it."""
@@ -63,7 +63,7 @@ class _Printer:
         self._step()
         b.cond_branch(self._is_one_of(character, "%"), "percent", "plain")
         b.block("plain")
-        call_c(b, "fputc", [(character.resize(32), "i32"), (self._stream, POINTER)])
+        call_c(b, "fputc", character.resize(32), self._stream)
         b.branch("next")
         self._conversion(self._modifiers())
         self._end()
@@ -101,9 +101,7 @@ class _Printer:
         with when(b, self._copied.get().cmp("ult", _MAX_SPECIFICATION - 16)):
             decimal = b.address_of("check.decimal")
             end = b.offset(self._specification, self._copied.get())
-            size = (b.const(16, 64), "i64")
-            arguments = [(end, POINTER), size, (decimal, POINTER), (number, "i32")]
-            written = call_c(b, "snprintf", arguments)
+            written = call_c(b, "snprintf", end, 16, decimal, number)
             self._copied.set(self._copied.get() + written.resize(64))
         b.branch("modifier")
 
@@ -132,29 +130,29 @@ class _Printer:
             ("char", 4, "i32"),
         ):
             b.block(label)
-            self._show(self._take(size, type_name), type_name)
+            self._show(self._take(size, type_name))
         b.block("text")
         text = self._take(8, POINTER)
         null = b.address_of("check.null")
-        self._show(is_null(b, text).select(null, text), POINTER)
+        self._show(is_null(b, text).select(null, text))
         b.block("pointer")
-        self._show(self._take(8, POINTER), POINTER)
+        self._show(self._take(8, POINTER))
         b.block("literal")
-        call_c(b, "fputc", [(b.const(ord("%"), 32), "i32"), (self._stream, POINTER)])
+        call_c(b, "fputc", ord("%"), self._stream)
         b.branch("next")
         b.block("unknown")  # printed as it is
         self._end_specification()
-        call_c(b, "fputs", [(self._specification, POINTER), (self._stream, POINTER)])
+        call_c(b, "fputs", self._specification, self._stream)
         b.branch("next")
 
     def _end(self) -> None:
         """Write what was printed to standard error, at once."""
         b = self._b
         b.block("end")
-        call_c(b, "fclose", [(self._stream, POINTER)])
+        call_c(b, "fclose", self._stream)
         text, size = b.load(self._text, POINTER), b.load(self._length, "i64")
-        call_c(b, "write", [(b.const(2, 32), "i32"), (text, POINTER), (size, "i64")])
-        call_c(b, "free", [(text, POINTER)])
+        call_c(b, "write", 2, text, size)
+        call_c(b, "free", text)
         b.return_(self._count.get(), "i32")
 
     # ---- parts
@@ -190,10 +188,9 @@ class _Printer:
         self._count.set(self._count.get() + 1)
         return b.load(b.offset("%arguments", aligned), type_name, size)
 
-    def _show(self, value: str, type_name: str) -> None:
+    def _show(self, value: SsaValue) -> None:
         """Print a value by the specification."""
         b = self._b
         self._end_specification()
-        arguments = [(self._stream, POINTER), (self._specification, POINTER), (value, type_name)]
-        call_c(b, "fprintf", arguments)
+        call_c(b, "fprintf", self._stream, self._specification, value)
         b.branch("next")

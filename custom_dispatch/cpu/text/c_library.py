@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder
+from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], str, bool]]] = {
@@ -37,9 +37,14 @@ def declarations() -> list[str]:
     return found
 
 
-def call_c(b: Builder, name: str, arguments: Arguments) -> SsaValue:
-    """Call one of them; returns its result, or an empty text where it has none."""
+def call_c(b: Builder, name: str, *given: Given) -> SsaValue:
+    """Call one of them; returns its result, or an empty text where it has none.
+
+    What is given beyond its parameters are values that know their types.
+    """
     parameters, result, variadic = _FUNCTIONS[name]
+    more = [value.type for value in given[len(parameters) :] if isinstance(value, SsaValue)]
+    arguments = list(zip(given, (*parameters, *more), strict=True))
     kind = ""
     if variadic:
         listed = ", ".join(p.removeprefix("!llvm.") for p in (*parameters, "..."))

@@ -12,6 +12,7 @@ all on from it.
 
 from __future__ import annotations
 
+from custom_dispatch.cpu.checked.monitor import call
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
@@ -70,7 +71,7 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
         turn_over(b, memory, alive.get())
         if thread.checks is not None:
             thread.checks.waiting.converged(b)
-            thread.checks.all_met(b)
+            call(b, "all_met")
         b.cond_branch(alive.get().cmp("ne", 0), "round", "ended")
     else:
         _release_barriers(b, thread, alive)
@@ -229,7 +230,7 @@ def _release_lanes(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell
         released.set(released.get() | same)
         if checks is not None:
             with when(b, masked):
-                checks.lanes_met(b, first, lanes, same)
+                call(b, "lanes_met", first, lanes, same)
                 checks.waiting.absent(b, leader, place, mask & ~same)
         with loop(b, lanes) as lane, when(b, (same >> lane & 1).cmp("ne", 0)):
             _release_lane(b, thread, first + lane, same, votes)
