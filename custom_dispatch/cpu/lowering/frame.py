@@ -98,7 +98,7 @@ class Frame:
 
     def _slot(self, name: str, bits: int) -> None:
         self.b.line(f"{name} = llvm.alloca {self.b.const(1, 32)} x i{bits} : (i32) -> {POINTER}")
-        self.b.line(f"llvm.store {self.b.const(0, bits)}, {name} : i{bits}, {POINTER}")
+        self.b.write(self.b.const(0, bits), name, int_type(bits))
 
     def declare_variable(self, name: str, size: int, align: int) -> None:
         """Give a local variable its memory: on the stack, or where it outlives a wait."""
@@ -125,8 +125,9 @@ class Frame:
     def read(self, name: str) -> SsaValue:
         """What a register holds."""
         slot, bits = self._slots[name]
-        held = self._held.get(name) or self.b.value(f"llvm.load {slot} : {POINTER} -> i{bits}")
-        return self.b.named(held, int_type(bits))
+        if name in self._held:
+            return self.b.named(self._held[name], int_type(bits))
+        return self.b.read(slot, int_type(bits))
 
     def write(self, name: str, value: str) -> None:
         """Write a register, with a value of its width."""
@@ -134,7 +135,7 @@ class Frame:
             self._held[name] = value
             return
         slot, type_name, _ = self.slot(name)
-        self.b.line(f"llvm.store {value}, {slot} : {type_name}, {POINTER}")
+        self.b.write(value, slot, type_name)
 
     def count(self, condition: SsaValue | None = None) -> SsaValue:
         """How many threads an instruction is lowered for, or those of them for which an i1 holds;
@@ -155,11 +156,11 @@ class Frame:
 
     def carry(self) -> SsaValue:
         """The carry flag as i1."""
-        return self.b.named(self.b.value(f"llvm.load %carry : {POINTER} -> i1"), "i1")
+        return self.b.read("%carry", "i1")
 
     def set_carry(self, value: str) -> None:
         """Write the carry flag."""
-        self.b.line(f"llvm.store {value}, %carry : i1, {POINTER}")
+        self.b.write(value, "%carry", "i1")
 
     def fail(self, failure: Failure) -> None:
         """End the thread, and let the workgroup return a failure."""

@@ -240,6 +240,14 @@ class Builder:
         self.store(failure, FAILURE)
         self.branch("exit")
 
+    def read(self, place: str, type_name: str) -> SsaValue:
+        """What a variable on the stack holds."""
+        return self.named(self.value(f"llvm.load {place} : {POINTER} -> {type_name}"), type_name)
+
+    def write(self, value: str, place: str, type_name: str) -> None:
+        """Give a variable on the stack a value."""
+        self.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+
     def load(self, pointer: str, type_name: str = "i32", align: int = 0, how: str = "") -> SsaValue:
         """Load; `how` is ``volatile`` or an atomic ordering, `align` by default the type's size."""
         return SsaValue(self._load(pointer, type_name, align, how), type_name, self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from custom_dispatch.cpu.text.builder import POINTER, Arguments, Builder, Given
+from custom_dispatch.cpu.text.builder import Arguments, Builder, Given
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 
 
@@ -71,10 +71,8 @@ class Cell:
 
     def get(self) -> SsaValue:
         """Its value."""
-        text = f"llvm.load {self._place} : {POINTER} -> {self._type}"
-        return self._b.named(self._b.value(text), self._type)
+        return self._b.read(self._place, self._type)
 
     def set(self, value: Given) -> None:
         """Write it."""
-        value = self._b.typed(value, self._type)
-        self._b.line(f"llvm.store {value}, {self._place} : {self._type}, {POINTER}")
+        self._b.write(self._b.typed(value, self._type), self._place, self._type)

@@ -108,8 +108,8 @@ class Coroutine(Waits):
         self._grow(place)
         for pointer, type_name, size, at in saved:
             wide = "i8" if type_name == "i1" else type_name
-            value = b.value(f"llvm.load {pointer} : !llvm.ptr -> {type_name}")
-            b.store(b.cast("zext", value, type_name, wide), b.offset(STATE, at), wide, size)
+            value = b.read(pointer, type_name).cast("zext", wide)
+            b.store(value, b.offset(STATE, at), wide, size)
         label = f"resume{len(self.resume_labels) + 1}"
         self.resume_labels.append(label)
         if self._frame.checks is not None and instruction is not None:
@@ -120,8 +120,8 @@ class Coroutine(Waits):
         b.block(label)
         for pointer, type_name, size, at in saved:
             wide = "i8" if type_name == "i1" else type_name
-            value = b.cast("trunc", b.load(b.offset(STATE, at), wide, size), wide, type_name)
-            b.line(f"llvm.store {value}, {pointer} : {type_name}, !llvm.ptr")
+            value = b.load(b.offset(STATE, at), wide, size).cast("trunc", type_name)
+            b.write(value, pointer, type_name)
 
     def _grow(self, size: int) -> None:
         self.state_bytes = max(self.state_bytes, -(-size // 16) * 16)

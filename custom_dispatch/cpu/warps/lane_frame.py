@@ -64,6 +64,8 @@ class LaneFrame(Frame):
         """Where the state of a warp that stops has room for a scalar."""
         self._bits: dict[str, int] = {}
         self._places: dict[str, tuple[str, str, str, str]] = {}
+        """Where a register's scalar or vector lies, its stride, whether it is valid, and its lanes
+        where it is not."""
         self._writes: dict[str, int] = {}
 
     # ---- declaring
@@ -139,11 +141,20 @@ class LaneFrame(Frame):
             return UNSET_FORM if held is None else form_of(self.lanes.of(held))
         return self.forms.get(name, UNSET_FORM)
 
-    def place(self, name: str) -> tuple[str, str, str, str]:
-        """Where a register's scalar or vector lies, its stride, whether it is valid, and its lanes
-        where it is not.
-        """
-        return self._places[name]
+    def place(self, name: str) -> str:
+        """Where a register's scalar or vector lies."""
+        return self._places[name][0]
+
+    def kept(self, name: str) -> list[tuple[str, str, int]]:
+        """What of a register has to be kept while the warp stops: places, types and bytes."""
+        if self.lasts(name):
+            return []
+        place, stride, valid, _ = self._places[name]
+        scalar, size = self.type_of(name), max(self._bits[name] // 8, 1)
+        if self.form(name).rank == VARYING:
+            return [(place, vector_of(scalar), LANES * size)]
+        parts = ((place, scalar, size), (stride, scalar, size), (valid, "i1", 1))
+        return [part for part in parts if part[0]]
 
     def read(self, name: str) -> SsaValue:
         return self.lanes.named(self._read(name), self.type_of(name))
@@ -178,7 +189,7 @@ class LaneFrame(Frame):
     def _put(self, value: str, place: str, type_name: str) -> None:
         """Write to a register's place."""
         b, one = self.lanes, self.lanes.one
-        one.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+        one.write(value, place, type_name)
         self._writes[place] = number = self._writes.get(place, 0) + 1
         b.kept((place, f"after write {number}"), value)
 

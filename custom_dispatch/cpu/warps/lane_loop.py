@@ -47,12 +47,12 @@ def lower_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
     registers = dict.fromkeys(r.name for r in registers_in(*instruction.operands))
     called = _can_call(frame, instruction)
     scalars = {
-        name: frame.place(name)[0]
+        name: frame.place(name)
         for name in registers
         if not called
         and name not in written
         and frame.form(name).rank == UNIFORM
-        and frame.place(name)[0]
+        and frame.place(name)
     }
     names = [name for name in registers if name not in scalars]
     size = max((_size(frame, name) for name in names), default=0)

@@ -17,13 +17,15 @@ from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import each_lane, either
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
-from custom_dispatch.cpu.warps.lane_values import DISTANT, FULL, LANES, UNIFORM, UNSET, Value
+from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value
 from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import Operand
 
 WARP_NUMBER = "%warp"
 STATE = "%state"
 STOPPED = "stopped"
+_PACKED = {"i1": ("zext", "trunc", "i8"), vector_of("i1"): ("bitcast", "bitcast", "i32")}
+"""What is kept in another type: what casts it to that one and back, and the type."""
 
 
 class WarpWaits(Waits):
@@ -113,61 +115,27 @@ class WarpWaits(Waits):
         b.fail(Failure.DEADLOCK)
         b.block(right)
 
-    def _parts(self, names: list[str]) -> list[tuple[str, str, int]]:
-        """Places on the stack to keep, with their types and bytes."""
-        frame = self._frame
-        parts: list[tuple[str, str, int]] = [(self._active, "i32", 4), (self._alive, "i32", 4)]
-        for name in names:
-            form = frame.form(name)
-            scalar = frame.type_of(name)
-            size = max(frame.width(name) // 8, 1)
-            place, stride, valid, _ = frame.place(name)
-            if form.rank == UNSET or frame.lasts(name):
-                continue
-            if form.rank in (UNIFORM, DISTANT):
-                if place:
-                    parts.append((place, scalar, size))
-                if stride:
-                    parts.append((stride, frame.type_of(name), size))
-                if valid:
-                    parts.append((valid, "i1", 1))
-            else:
-                parts.append((place, vector_of(scalar), LANES * size))
-        return sorted(parts, key=lambda part: -part[2])
-
     def _save(self, names: list[str]) -> list[tuple[str, str, int]]:
-        b = self._lanes.one
+        """Keep registers in the state; returns their places, with types and where they are."""
+        b, frame = self._lanes.one, self._frame
+        parts = [(self._active, "i32", 4), (self._alive, "i32", 4)]
+        parts += [part for name in names for part in frame.kept(name)]
         saved = []
         at = self._local_bytes
-        for place, type_name, size in self._parts(names):
+        for place, type_name, size in sorted(parts, key=lambda part: -part[2]):
             saved.append((place, type_name, at))
-            value = b.value(f"llvm.load {place} : {POINTER} -> {type_name}")
-            value, kept = self._packed(value, type_name)
+            pack, _, kept = _PACKED.get(type_name, ("", "", type_name))
+            value = b.read(place, type_name).cast(pack, kept)
             b.store(value, b.offset(STATE, at), kept, 1)
             at += 4 if type_name == vector_of("i1") else size
         self._grow(at)
         return saved
 
-    def _packed(self, value: str, type_name: str) -> tuple[str, str]:
-        b = self._lanes.one
-        if type_name == vector_of("i1"):
-            return b.value(f"llvm.bitcast {value} : {type_name} to i32"), "i32"
-        if type_name == "i1":
-            return b.value(f"llvm.zext {value} : i1 to i8"), "i8"
-        return value, type_name
-
     def _restore(self, saved: list[tuple[str, str, int]]) -> None:
         b = self._lanes.one
         for place, type_name, at in saved:
-            pointer = b.offset(STATE, at)
-            if type_name == vector_of("i1"):
-                bits = b.load(pointer, "i32", 1)
-                value = b.value(f"llvm.bitcast {bits} : i32 to {type_name}")
-            elif type_name == "i1":
-                value = b.value(f"llvm.trunc {b.load(pointer, 'i8')} : i8 to i1")
-            else:
-                value = b.load(pointer, type_name, 1)
-            b.line(f"llvm.store {value}, {place} : {type_name}, {POINTER}")
+            _, unpack, kept = _PACKED.get(type_name, ("", "", type_name))
+            b.write(b.load(b.offset(STATE, at), kept, 1).cast(unpack, type_name), place, type_name)
 
     def finish(self) -> None:
         """Note that the warp has ended."""
