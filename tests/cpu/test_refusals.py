@@ -265,3 +265,9 @@ def test_the_same_input_gives_the_same_text() -> None:
 def test_checked_mode_takes_instructions_without_operands() -> None:
     module = read_module(ptx_of("griddepcontrol.wait;"))
     assert "@check.access" in lower(module, [kernel_of("k")], checked=True).text
+
+
+@pytest.mark.parametrize("instruction", ["brkpt;", "barrier.cluster.arrive;", "bar.sync;"])
+def test_checked_mode_refuses_others_without_operands_by_name(instruction: str) -> None:
+    with pytest.raises(PtxError, match=f"Kernel `k`.*{instruction[:-1]}`"):
+        lower(read_module(ptx_of(instruction)), [kernel_of("k")], checked=True)

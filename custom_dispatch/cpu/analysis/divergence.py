@@ -56,12 +56,10 @@ def _successors(graph: Graph, exits: frozenset[int]) -> list[tuple[int, ...]]:
     """
     every = [tuple(sorted(set(block.successors))) for block in graph.blocks]
     kept = [tuple(s for s in found if s not in exits) or found for found in every]
-    finite = {index for index, found in enumerate(kept) if not found}
-    changed = True
-    while changed:
+    finite = more = {index for index, found in enumerate(kept) if not found}
+    while more:
         more = {i for i, found in enumerate(kept) if i not in finite and finite & set(found)}
-        finite |= more
-        changed = bool(more)
+        finite = finite | more
     return [found if i in finite else every[i] for i, found in enumerate(kept)]
 
 
@@ -167,15 +165,13 @@ def loop_through(graph: Graph, index: int) -> set[int]:
 
 def _add_stops(successors: list[tuple[int, ...]], waiting: list[set[int]], stops: set[int]) -> None:
     """Lanes also wait where they would pass others."""
-    changed = True
-    while changed:
-        changed = False
+    known = -1
+    while known < len(stops):
+        known = len(stops)
         for block, targets in enumerate(successors):
             for target in targets:
-                passed = any(block < s < target for s in stops & waiting[block])
-                if target not in stops and passed:
+                if any(block < s < target for s in stops & waiting[block]):
                     stops.add(target)
-                    changed = True
 
 
 def _reachable(successors: list[tuple[int, ...]], start: int, end: int | None) -> set[int]:
@@ -198,17 +194,14 @@ def _post_dominators(successors: list[tuple[int, ...]]) -> list[int | None]:
     count = len(successors)
     everything = (1 << (count + 1)) - 1
     after = [everything] * count + [1 << count]
-    changed = True
-    while changed:
-        changed = False
+    before: list[int] = []
+    while after != before:
+        before = list(after)
         for index in range(count - 1, -1, -1):
             common = everything
             for target in successors[index] or (count,):
                 common &= after[target]
-            common |= 1 << index
-            if common != after[index]:
-                after[index] = common
-                changed = True
+            after[index] = common | 1 << index
     # The nearest one has all the others behind it.
     blocks = {later: index for index, later in reversed(list(enumerate(after)))}
     return [blocks.get(after[index] & ~(1 << index)) for index in range(count)]

@@ -112,16 +112,13 @@ def live_before(graph: Graph) -> list[frozenset[str]]:
     blocks = graph.blocks
     before: list[frozenset[str]] = [frozenset()] * len(blocks)
     effects = [_effects(block) for block in blocks]
-    changed = True
-    while changed:
-        changed = False
+    known: list[frozenset[str]] = []
+    while known != before:
+        known = list(before)
         for index in range(len(blocks) - 1, -1, -1):
             written, read = effects[index]
             live = frozenset[str]().union(*(before[s] for s in blocks[index].successors))
-            live = (live - written) | read
-            if len(live) != len(before[index]):
-                before[index] = live
-                changed = True
+            before[index] = (live - written) | read
     return before
 
 

@@ -57,11 +57,8 @@ class Origins:
         self._variables = variables
         self._of: dict[str, frozenset[Origin]] = {}
         instructions = [s for s in entry.body if isinstance(s, Instruction)]
-        changed = True
-        while changed:
-            changed = False
-            for instruction in instructions:
-                changed |= self._follow(instruction)
+        while sum(map(self._follow, instructions)):  # each time all of them
+            pass
 
     def of(self, operand: Operand) -> Origin | None:
         """The one origin of an address, or None where there is not just one."""
@@ -76,7 +73,7 @@ class Origins:
             return False
         found = self._made_by(instruction, base, instruction.operands[count:])
         changed = False
-        for register in registers_in(instruction.operands[0]):
+        for register in registers_in(*instruction.operands[:1]):
             before = self._of.get(register.name, _NONE)
             if register.type != "pred" and not found <= before:
                 self._of[register.name] = before | found

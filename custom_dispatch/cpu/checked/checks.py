@@ -94,6 +94,15 @@ _MANGLED = re.compile(r"_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 _ORDERING = frozenset({"acquire", "release", "acq_rel"})
 
 
+def _may_be_of_some(instruction: Instruction) -> bool:
+    """Whether it is a barrier that names a count of threads, or whose number is not known."""
+    if not is_barrier(instruction) and "arrive" not in instruction.parts:
+        return False
+    first, most = (1, 3) if "red" in instruction.parts else (0, 1)
+    number = instruction.operands[first : first + 1]
+    return len(instruction.operands) > most or not all(isinstance(n, Integer) for n in number)
+
+
 class Checks:
     """What is checked in a kernel.
 
@@ -131,12 +140,7 @@ class Checks:
         )
         self.has_records = has_fences or not memory.lockstep
         """Whether more than barriers of the whole block puts threads in order."""
-        barriers = [i for i in instructions if is_barrier(i) or "arrive" in i.parts]
-        self._has_meetings = not memory.lockstep and any(
-            len(i.operands) > (3 if "red" in i.parts else 1)
-            or not isinstance(i.operands[1 if "red" in i.parts else 0], Integer)
-            for i in barriers
-        )
+        self._has_meetings = not memory.lockstep and any(map(_may_be_of_some, instructions))
 
     # ---- memory
 

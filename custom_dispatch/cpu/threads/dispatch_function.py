@@ -8,6 +8,8 @@ can only return success.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from custom_dispatch.cpu.numbers.subnormals import keep_subnormals
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.cpu.text.control_structures import loop
@@ -48,10 +50,14 @@ def entry_function(thread: ThreadCode) -> list[str]:
     last += [failure] if failure is not None else []
     keeps = thread.keeps_subnormals
     restore = keep_subnormals(b, kernel.processor.architecture if keeps else "")
+
+    def run(here: list[SsaValue]) -> None:
+        _call_block(b, thread, [*arguments, *here, *last])
+
     if kernel.grid_x_ordinal is None:
-        _call_block(b, thread, [*arguments, *place, *last])
+        run(place)
     else:
-        _run_share(b, thread, arguments, place, last)
+        _run_share(b, kernel.grid_x_ordinal, place, run)
     restore()
     b.return_(0 if failure is None else b.load(failure), "i32")
     return declare_entry(kernel.symbol, b)
@@ -91,11 +97,7 @@ def _field(b: Builder, base: str, offset: int, bits: int) -> SsaValue:
 
 
 def _run_share(
-    b: Builder,
-    thread: ThreadCode,
-    arguments: list[SsaValue],
-    place: list[SsaValue],
-    last: list[SsaValue],
+    b: Builder, ordinal: int, place: list[SsaValue], run: Callable[[list[SsaValue]], None]
 ) -> None:
     """Share a row of blocks out evenly among the workgroups that there are along x.
 
@@ -105,12 +107,10 @@ def _run_share(
     """
     group, group_y, group_z, groups, count_y, count_z = place
     constants = _pointer(b, "%dispatch", _CONSTANTS)
-    ordinal = thread.kernel.grid_x_ordinal or 0
     blocks = b.load(b.offset(constants, 4 * ordinal))
     share = (blocks - 1) // groups + 1  # of at least one block, as there is a workgroup
     first = group * share
     end = (first + share).call("umin", blocks)
     some = first.cmp("ult", end)
     with loop(b, some.select(end - first, 0)) as index:
-        here = [first + index, group_y, group_z, blocks, count_y, count_z]
-        _call_block(b, thread, [*arguments, *here, *last])
+        run([first + index, group_y, group_z, blocks, count_y, count_z])
