@@ -44,6 +44,11 @@ class GraphFunction(Function):
     _has_mark = True
     """Whether every call that may set the mark is known."""
 
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        # Two threads that are the first to ask, later, would each make some of their own.
+        _ = self._read, self._written
+
     @functools.cached_property
     def _buffers_and_mark(self) -> tuple[tuple[DeviceArray, ...], Any]:
         kinds = (*self.type.inputs, *self.type.outputs)

@@ -182,6 +182,11 @@ def test_a_forked_process_is_told_and_may_load_anew(
     close(flight.result()[0], SUM)
 
 
+def test_the_arrays_that_stay_are_made_once(program: cd.Program) -> None:
+    # Before any thread asks: from Python 3.12 on, two that ask at once make two.
+    assert {"inputs", "outputs", "_read", "_written"} <= set(vars(program.step))
+
+
 def test_threads_may_call_while_one_replays(program: cd.Program) -> None:
     step, wrong = program.step, []
 

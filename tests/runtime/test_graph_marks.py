@@ -22,6 +22,8 @@ def marked(program: cd.Program) -> Any:
     """A program on the CPU whose functions wait as they do on a GPU."""
     for function in program.functions.values():
         function.open_device = replace(function.open_device, is_cuda=True)
+        for made in ("_buffers_and_mark", "inputs", "outputs", "_read", "_written"):
+            del vars(function)[made]
     return program
 
 
