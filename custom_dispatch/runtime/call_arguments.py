@@ -16,6 +16,7 @@ from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.incoming import (
+    NEEDS_NOTHING,
     Array,
     Needs,
     check_array,
@@ -164,27 +165,29 @@ class Arguments:
             )
         return tuple(values)
 
-    def plain(self, arguments: Sequence[Any]) -> Any | None:
-        """A call's inputs if all arguments are arrays on the device, and done."""
+    def plain(self, arguments: Sequence[Any]) -> tuple[Any, Needs] | None:
+        """A call's inputs if all arguments are arrays on the device, and what must be over."""
         if not arguments or type(arguments[0]) is not DeviceArray:
             return None
         if len(arguments) != len(self._plain):
             return None
         if self._points.writes and self._overlap(arguments) is not None:
             return None
-        device = self._device
+        device, needs = self._device, NEEDS_NOTHING
         inputs = rt.VmVariantList(len(arguments) + 2)
         for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
             if (
                 type(argument) is not DeviceArray
                 or argument.element_type is not dtype
                 or (len(argument.shape) != rank if shape is None else argument.shape != shape)
-                or argument._flight is not None
                 or argument.open_device is not device
             ):
                 return None
+            if argument._flight is not None:
+                needs = needs if needs is not NEEDS_NOTHING else Needs()
+                needs.of(argument)
             inputs.push_ref(argument.view)
-        return inputs
+        return inputs, needs
 
     def read(
         self,

@@ -30,7 +30,7 @@ from custom_dispatch.runtime.flight import (
     is_submitting_thread,
     keep_until_done,
 )
-from custom_dispatch.runtime.incoming import NEEDS_NOTHING, Needs
+from custom_dispatch.runtime.incoming import Needs
 from custom_dispatch.runtime.module_file import EntryPoints, FunctionType, ValueType
 from custom_dispatch.runtime.outgoing import Destinations
 
@@ -95,9 +95,9 @@ class Function:
         with self.access:
             if out is not None:
                 return self._call_into(self.arguments.in_order(arguments, named), out)
-            inputs = None if named else self.arguments.plain(arguments)
-            if inputs is not None:
-                return self.run(inputs, NEEDS_NOTHING, on_device=True)
+            plain = None if named else self.arguments.plain(arguments)
+            if plain is not None:
+                return self.run(*plain, on_device=True)
             if named or len(arguments) != self.arguments.count:
                 arguments = self.arguments.in_order(arguments, named)
             needs = Needs()
@@ -126,16 +126,21 @@ class Function:
             As for a call, where it is known at once.
         """
         with self.access:
-            arguments = self.arguments.in_order(arguments, named)
-            into = None if out is None else self._destinations(out, arguments)
-            if into is not None and self._points.into is not None and into.direct:
-                flight = self._start_into(arguments, into)
-                keep_until_done(flight)
-                return Submission(flight, lambda: out, None)
-            if self._points.asynchronous is None or out is not None:
-                return self._submit_to_thread(arguments, out)
-            needs = Needs()
-            inputs, on_device = self.arguments.read(arguments, needs, self.translated)
+            is_plain = self._points.asynchronous is not None and out is None and not named
+            plain = self.arguments.plain(arguments) if is_plain else None
+            if plain is not None:
+                (inputs, needs), on_device = plain, True
+            else:
+                arguments = self.arguments.in_order(arguments, named)
+                into = None if out is None else self._destinations(out, arguments)
+                if into is not None and self._points.into is not None and into.direct:
+                    flight = self._start_into(arguments, into)
+                    keep_until_done(flight)
+                    return Submission(flight, lambda: out, None)
+                if self._points.asynchronous is None or out is not None:
+                    return self._submit_to_thread(arguments, out)
+                needs = Needs()
+                inputs, on_device = self.arguments.read(arguments, needs, self.translated)
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
             keep_until_done(flight)
             for index in self._points.writes:
