@@ -46,6 +46,7 @@ def declare(dtype: str, threads: int = THREADS) -> cd.Kernel:
         ],
         block=threads,
         grid=(cd.ceildiv(count * cd.ceildiv(dim, pack), threads), heads, batch),
+        bytes_moved=2 * batch * heads * count * dim * ELEMENT_TYPES[dtype].bytes + 8 * count,
         reference=_written,
     )
 

@@ -65,7 +65,7 @@ def expressions_of(
     operands: Sequence[Operand],
     grid: Sequence[Expr],
     requires: Sequence[Condition],
-    flops: Expr | None,
+    amounts: Mapping[str, Expr | None],
 ) -> list[tuple[Expr, str]]:
     """Every expression of a declaration, with a description of where it stands."""
     found: list[tuple[Expr, str]] = []
@@ -76,7 +76,7 @@ def expressions_of(
             found.append((operand.value, f"the value of `{operand.name}`"))
     found += [(size, "grid") for size in grid]
     found += [(side, "requires") for item in requires for side in (item.left, item.right)]
-    return found + ([] if flops is None else [(flops, "flops")])
+    return found + [(amount, part) for part, amount in amounts.items() if amount is not None]
 
 
 def check_dims(

@@ -28,6 +28,8 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
 from custom_dispatch.kernel.sources import Implementation
 
+_AMOUNTS = ("flops", "bytes_moved")
+
 _BUFFER = (
     r"(?P<role>In|Out|InOut|Scratch)\((?P<name>\w+): (?P<dtype>\w+)(?P<shape>\[.*\])"
     r"(?P<optional>, optional)?\)"
@@ -72,9 +74,8 @@ def describe(kernel: Kernel) -> dict[str, Any]:
         }
     if kernel.requires:
         described["requires"] = list(map(str, kernel.requires))
-    if kernel.flops is not None:
-        described["flops"] = str(kernel.flops)
-    return described
+    amounts = {part: getattr(kernel, part) for part in _AMOUNTS}
+    return described | {part: str(item) for part, item in amounts.items() if item is not None}
 
 
 def _describe_launch(kernel: Kernel) -> dict[str, Any]:
@@ -98,7 +99,9 @@ def read_description(described: Mapping[str, Any]) -> Kernel:
     Raises `KeyError`, `TypeError`: a part is missing, or of another type.
     """
     operands = [_read_operand(text) for text in described["operands"]]
-    flops = described.get("flops")
+    amounts: dict[str, Any] = {
+        part: read_expression(described[part]) for part in _AMOUNTS if part in described
+    }
     return Kernel(
         described["name"],
         operands=operands,
@@ -109,7 +112,7 @@ def read_description(described: Mapping[str, Any]) -> Kernel:
             for target, item in described.get("implementations", {}).items()
         },
         requires=[_condition(_parsed(text)) for text in described.get("requires", ())],
-        flops=None if flops is None else read_expression(flops),
+        **amounts,
     )
 
 

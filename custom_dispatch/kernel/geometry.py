@@ -121,10 +121,19 @@ def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) 
 
 def check_flops(kernel: str, flops: Expr | int | None) -> Expr | None:
     """Read a number of floating-point operations: a dim expression."""
-    if flops is None:
+    return _amount(f"Kernel `{kernel}`: flops", flops, "what is computed")
+
+
+def check_bytes_moved(kernel: str, bytes_moved: Expr | int | None) -> Expr | None:
+    """Read a number of bytes: a dim expression."""
+    return _amount(f"Kernel `{kernel}`: bytes_moved", bytes_moved, "what is moved")
+
+
+def _amount(where: str, amount: Expr | int | None, what: str) -> Expr | None:
+    if amount is None:
         return None
-    expr = as_expr(flops, where=f"Kernel `{kernel}`: flops")
-    refuse_device(f"Kernel `{kernel}`: flops", expr, why="what is computed")
+    expr = as_expr(amount, where=where)
+    refuse_device(where, expr, why=what)
     return expr
 
 

@@ -30,6 +30,8 @@ from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Str
 from custom_dispatch.kernel.sources import Implementation, Implementations, Launch
 from custom_dispatch.kernel.target import Target
 
+_WITH_DIMS = ("operands", "grid", "requires", "flops", "bytes_moved")
+
 
 def _check_kernel_name(_: str, given: str) -> str:
     return check_name(given, "kernel")
@@ -132,7 +134,11 @@ class Kernel(Callee):
         refused; a `Choice` then takes another kernel.
     flops
         Floating-point operations of one call, as an expression of dims: `2 * m * n * k`. Only
-        `custom-dispatch bench` reads it, for FLOP/s.
+        `custom-dispatch bench` and `profile` read it.
+    bytes_moved
+        Bytes that one call reads and writes at least, if that is not every `In` and `Out` once and
+        every `InOut` twice: `2 * rows * width * 4` of a kernel that writes some rows of a cache.
+        Only `bench` and `profile` read it.
     implementations
         Other code for single targets: `{"cuda:sm_90a": cd.Implementation(source=...)}`. It is used
         for exactly that target, "cpu" for every CPU. Other targets and "cpu:checked" use the
@@ -166,6 +172,7 @@ class Kernel(Callee):
     fallback: str | None = _part(_check_fallback, "reference", in_keys=False)
     requires: tuple[Condition, ...] = _part(check_requires)
     flops: Expr | None = _part(geometry.check_flops)
+    bytes_moved: Expr | None = _part(geometry.check_bytes_moved)
     implementations: Implementations = _part(sources.check_implementations, "base", in_keys=False)
     launch_bounds: int | None = _part(geometry.check_launch_bounds, "block")
     cluster: Block | None = _part(geometry.check_cluster, "grid")
@@ -193,6 +200,7 @@ class Kernel(Callee):
         fallback: str | None = None,
         requires: Sequence[Condition] = (),
         flops: Expr | int | None = None,
+        bytes_moved: Expr | int | None = None,
         implementations: Mapping[str, Implementation] | None = None,
     ) -> None:
         given = {part: value for part, value in locals().items() if part != "self"}
@@ -224,7 +232,7 @@ class Kernel(Callee):
                 expected="one of them",
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
-        if not given.keys().isdisjoint(("operands", "grid", "requires", "flops")):
+        if not given.keys().isdisjoint(_WITH_DIMS):
             check_dims(self.name, self.operands, self.requires, self._expressions)
         if "operands" in given:
             object.__setattr__(self, "abi", abi_of(self.name, self.operands))
@@ -295,7 +303,8 @@ class Kernel(Callee):
 
     @property
     def _expressions(self) -> list[tuple[Expr, str]]:
-        return expressions_of(self.operands, self.grid, self.requires, self.flops)
+        amounts = {"flops": self.flops, "bytes_moved": self.bytes_moved}
+        return expressions_of(self.operands, self.grid, self.requires, amounts)
 
     def with_launch(self, *, name: str | None = None, **launch: Unpack[Launch]) -> Kernel:
         """The same kernel with another launch; what is left out stays as it is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
@@ -132,12 +132,18 @@ def inputs_for_type(
     return BenchInputs(tuple(values), {})
 
 
-def bytes_moved(kernel: Kernel, dims: Mapping[str, int]) -> int:
-    """What a kernel must move at least: each `In` and `Out` once, each `InOut` twice."""
+def bytes_moved(kernel: Kernel, dims: Mapping[str, int], absent: Collection[str] = ()) -> int:
+    """What a kernel must move at least: what it declares, or each `In` and `Out` once and each
+    `InOut` twice, without the optional ones that are `absent`.
+    """
+    if kernel.bytes_moved is not None:
+        return evaluate(kernel.bytes_moved, dims)
     return sum(
         size_bytes(operand, dims) * (2 if isinstance(operand, InOut) else 1)
         for operand in kernel.operands
-        if isinstance(operand, Buffer) and not isinstance(operand, Scratch)
+        if isinstance(operand, Buffer)
+        and not isinstance(operand, Scratch)
+        and operand.name not in absent
     )
 
 

@@ -40,7 +40,7 @@ def _all_kernels() -> list[cd.Kernel]:
 @pytest.mark.parametrize("kernel", _all_kernels(), ids=lambda kernel: kernel.name)
 def test_every_kernel_here_is_read_back_as_it_was_declared(kernel: cd.Kernel) -> None:
     found = read_description(json.loads(json.dumps(describe(kernel))))
-    for part in ("name", "entry", "operands", "block", "grid", "abi", "flops"):
+    for part in ("name", "entry", "operands", "block", "grid", "abi", "flops", "bytes_moved"):
         assert (getattr(found, part),) == (getattr(kernel, part),)
     assert found.dynamic_shared_memory == kernel.dynamic_shared_memory
 
@@ -165,16 +165,18 @@ def test_a_damaged_operand_is_refused(operand: str) -> None:
         read_description({**describe(kernel), "operands": [operand]})
 
 
-def test_flops_are_checked_as_grids_are() -> None:
-    def declare(flops: Any) -> cd.Kernel:
+@pytest.mark.parametrize("part", ["flops", "bytes_moved"])
+def test_flops_and_bytes_are_checked_as_grids_are(part: str) -> None:
+    def declare(amount: Any) -> cd.Kernel:
         operands = [cd.In("x", "f32", [n]), cd.Out("y", "f32", [n])]
-        return cd.Kernel("k", source="k.cu", operands=operands, block=1, grid=n, flops=flops)
+        amounts = {part: amount}
+        return cd.Kernel("k", source="k.cu", operands=operands, block=1, grid=n, **amounts)
 
-    assert str(declare(3 * n).flops) == "3 * n"
-    assert str(declare(3 * n).with_launch(block=32).flops) == "3 * n"
-    with pytest.raises(DeclarationError, match=r"Kernel `k`: flops is given as 1\.5\."):
+    assert str(getattr(declare(3 * n), part)) == "3 * n"
+    assert str(getattr(declare(3 * n).with_launch(block=32), part)) == "3 * n"
+    with pytest.raises(DeclarationError, match=rf"Kernel `k`: {part} is given as 1\.5\."):
         declare(1.5)
-    with pytest.raises(DeclarationError, match="dim `m`, used in flops, has no value"):
+    with pytest.raises(DeclarationError, match=f"dim `m`, used in {part}, has no value"):
         declare(n * m)
-    with pytest.raises(DeclarationError, match="flops depends on the device"):
+    with pytest.raises(DeclarationError, match=f"{part} depends on the device"):
         declare(compute_capability)

@@ -77,7 +77,7 @@ class Floor:
     arithmetic_s: float
     """0 where the declaration does not say what is computed."""
     bytes: float
-    """Each operand once, one that is updated twice."""
+    """As declared, or each operand once, one that is updated twice."""
     flops: float
     arithmetic: str
     """The type whose rate counts: "f16"."""
@@ -100,7 +100,9 @@ def floor_of(
         return "only a call says its sizes"
     counted = Constant(0) if kernel.flops is None else kernel.flops
     try:
-        moved = sum(item.calls * _bytes_of(kernel, item) for item in sizes) / calls
+        moved = (
+            sum(item.calls * bytes_moved(kernel, item.dims, item.absent) for item in sizes) / calls
+        )
         flops = sum(item.calls * evaluate(counted, item.dims) for item in sizes) / calls
         kind = _arithmetic_of(kernel, sizes[0].dims)
     except (CustomDispatchError, KeyError):
@@ -108,12 +110,6 @@ def floor_of(
     memory_s = moved / peaks.bytes_per_second
     arithmetic_s = flops / peaks.flops_per_second.get(kind, float("inf"))
     return Floor(max(memory_s, arithmetic_s), memory_s, arithmetic_s, moved, flops, kind)
-
-
-def _bytes_of(kernel: Kernel, sizes: KnownSizes) -> int:
-    absent = [item for item in kernel.operands if item.name in sizes.absent]
-    unmoved = sum(size_bytes(item, sizes.dims) for item in absent if isinstance(item, Buffer))
-    return bytes_moved(kernel, sizes.dims) - unmoved
 
 
 def _arithmetic_of(kernel: Kernel, dims: Mapping[str, int]) -> str:
