@@ -50,6 +50,8 @@ def timeline(call: Callable[[], Any]) -> list[tuple[str, float, float]]:
 def spans(events: list[tuple[str, float, float]]) -> dict[str, float]:
     """How long a call's work on the GPU takes in us: by itself, from first to last, and the gaps.
 
+    A CUDA graph that is profiled may begin with its second kernel 90 us late, which a gap shows.
+
     Parameters
     ----------
     events
