@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -12,8 +13,10 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
+from custom_dispatch.kernel.target import gpu_index
 from custom_dispatch.runtime import dlpack
-from custom_dispatch.runtime.device import OpenDevice
+from custom_dispatch.runtime.access import IREE_ERRORS
+from custom_dispatch.runtime.device import OpenDevice, name_of_hal
 from custom_dispatch.runtime.driver import note_export
 from custom_dispatch.runtime.flight import Flight
 
@@ -50,8 +53,19 @@ def to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
 def copier(device: Any, kind: ElementType) -> Callable[[HostArray], Any]:
     """What copies arrays of one type, in order and without gaps, to one device, as `to_device`."""
     raw, code = _raw_dtype(kind), hal_element_type(kind)
+    is_gpu = gpu_index(name_of_hal(device) or "cpu") is not None
 
     def copy(array: HostArray) -> Any:
+        if is_gpu and array.nbytes:
+            buffer = device.allocator.allocate_buffer(
+                memory_type=_LOCAL, allowed_usage=_DEFAULT, allocation_size=array.nbytes
+            )
+            place = _on_gpu(device, buffer, array.nbytes)
+            if place is not None:
+                from custom_dispatch.runtime import cuda_copies
+
+                cuda_copies.to_device(*place, array)
+                return rt.HalBufferView(buffer, array.shape, int(code))
         return device.allocator.allocate_buffer_copy(
             memory_type=_LOCAL,
             allowed_usage=_DEFAULT,
@@ -72,33 +86,32 @@ def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
         # It would keep the buffer alive, and change with it: it is copied.
         return _there(view, shape, kind).copy()
     buffer = view.get_buffer()
+    array = numpy.empty(tuple(shape), kind.to_numpy())
+    place = _on_gpu(device, buffer, array.nbytes)
+    if place is not None:
+        from custom_dispatch.runtime import cuda_copies
+
+        cuda_copies.to_host(*place, array)
+        return array
     unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
     raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
-    try:
-        raw = rt.DeviceArray(device, raw_view).to_host()
-    except RuntimeError as error:
-        if "ALREADY_REGISTERED" not in str(error):
-            raise
-        # The driver still has an earlier copy's pages, which the new array lies in.
-        raw = _through_staging(device, raw_view)
+    raw = rt.DeviceArray(device, raw_view).to_host()
     return numpy.array(raw, copy=True).view(kind.to_numpy()).reshape(shape)
 
 
-def _through_staging(device: Any, view: Any) -> HostArray:
-    """Copy a buffer view of unsigned integers through memory that the driver allocates."""
-    source = view.get_buffer()
-    staging = device.allocator.allocate_buffer(
-        memory_type=rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE,
-        allowed_usage=rt.BufferUsage.TRANSFER_TARGET | rt.BufferUsage.MAPPING_SCOPED,
-        allocation_size=source.byte_length(),
-    )
-    semaphore = device.create_semaphore(0)
-    ends = [rt.HalFence.create_at(semaphore, count) for count in (0, 1)]
-    device.queue_copy(source, staging, wait_semaphores=ends[0], signal_semaphores=ends[1])
-    ends[1].wait()
-    dtype = rt.HalElementType.map_to_dtype(view.element_type)
-    array: HostArray = staging.map().asarray(view.shape, dtype)
-    return array
+def _on_gpu(device: Any, buffer: Any, size: int) -> tuple[int, int] | None:
+    """The GPU that a buffer is on, and where; None for one of the CPU, or of a pool of IREE's."""
+    gpu = gpu_index(name_of_hal(device) or "cpu")
+    if gpu is None:
+        return None
+    with contextlib.suppress(*IREE_ERRORS):
+        return gpu, _address(device, buffer, size, (dlpack.CUDA, gpu))
+    return None
+
+
+def _address(device: Any, buffer: Any, size: int, where: tuple[int, int]) -> int:
+    view = rt.HalBufferView(buffer, [size], exact_element_type("u8"))
+    return dlpack.address_of(device.create_dlpack_capsule(view, *where))
 
 
 def mapped(view: Any, kind: ElementType) -> HostArray | None:
@@ -190,9 +203,8 @@ class DeviceArray:
     @property
     def address(self) -> int:
         """Where its memory begins on its device. It need not be computed yet."""
-        view = rt.HalBufferView(self.view.get_buffer(), [self.nbytes], exact_element_type("u8"))
-        where = self.open_device.dlpack
-        return dlpack.address_of(self.open_device.hal.create_dlpack_capsule(view, *where))
+        device = self.open_device
+        return _address(device.hal, self.view.get_buffer(), self.nbytes, device.dlpack)
 
     @property
     def ready(self) -> bool:

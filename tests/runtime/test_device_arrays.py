@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import pickle
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -199,3 +201,69 @@ def test_what_has_a_device_is_not_copied(program: cd.Program, duplicate: Any) ->
         duplicate(program)
     with pytest.raises(cd.CustomDispatchError, match=r"array on a device cannot be copied or pick"):
         duplicate(program.to_device(np.zeros(8, np.float32)))
+
+
+class Driver:
+    """As much of the CUDA driver as copies, for which the CPU's memory is the GPU's."""
+
+    def __init__(self, status: int = 0) -> None:
+        self.status, self.copied, self.waited = status, 0, 0
+
+    def cuMemcpyDtoHAsync_v2(self, target: Any, source: Any, size: Any, stream: Any) -> int:  # noqa: N802
+        if not self.status:
+            ctypes.memmove(target.value, source.value, size.value)
+        self.copied += 1
+        return self.status
+
+    cuMemcpyHtoDAsync_v2 = cuMemcpyDtoHAsync_v2  # noqa: N815
+
+    def cuStreamCreate(self, stream: Any, flags: int) -> int:  # noqa: N802
+        assert flags == 1
+        return 0
+
+    def cuStreamSynchronize(self, stream: Any) -> int:  # noqa: N802
+        self.waited += 1
+        return 0
+
+    def cuGetErrorName(self, status: int, name: Any) -> int:  # noqa: N802
+        name._obj.value = b"CUDA_ERROR_LAUNCH_FAILED"
+        return 0
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Driver], Driver]]:
+    """What lets arrays be copied as on a GPU, by a driver."""
+    from custom_dispatch.runtime import cuda_copies, device_array, driver
+
+    monkeypatch.setattr(device_array, "name_of_hal", lambda _: "cuda:1")
+    monkeypatch.setattr(device_array, "_is_mappable", lambda _: False)
+    monkeypatch.setattr(driver, "push", lambda gpu: 0 if gpu == 1 else 1)
+    monkeypatch.setattr(driver, "pop", lambda: None)
+
+    def use(fake: Driver) -> Driver:
+        monkeypatch.setattr(driver, "cuda_library", lambda: fake)
+        return fake
+
+    yield use
+    cuda_copies._stream.cache_clear()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int8, np.bool_, np.float64])
+def test_arrays_go_to_a_gpu_and_back_by_the_driver(
+    program: cd.Program, gpu: Callable[[Driver], Driver], kind: Any
+) -> None:
+    driver = gpu(Driver())
+    for array in (np.arange(24).reshape(4, 6), np.arange(24).reshape(6, 4).T, np.array(3)):
+        array = array.astype(kind)
+        there = program.to_device(array)
+        assert there.shape == array.shape
+        np.testing.assert_array_equal(there.to_host(), array)
+    assert (driver.copied, driver.waited) == (6, 6)
+    assert program.to_device(array[None][:0]).to_host().shape == (0,)
+    assert driver.copied == 6
+
+
+def test_a_copy_that_fails_says_so(program: cd.Program, gpu: Callable[[Driver], Driver]) -> None:
+    gpu(Driver(status=719))
+    with pytest.raises(RuntimeError, match="CUDA_ERROR_LAUNCH_FAILED' in cuMemcpyHtoDAsync_v2"):
+        program.to_device(aligned(8))

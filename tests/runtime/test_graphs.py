@@ -387,24 +387,6 @@ def test_the_memory_that_graphs_keep_is_reported(module: cd.CompiledModule, tmp_
     assert "kept by graphs" not in str(plain)
 
 
-def test_results_are_read_while_the_driver_still_has_the_pages_of_an_earlier_copy(
-    module: cd.CompiledModule, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from iree import runtime as rt
-
-    from custom_dispatch.runtime import device_array
-
-    def refuse(array: Any) -> Any:
-        raise RuntimeError("CUDA error 'CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED' (712)")
-
-    step = cd.load(module, "cpu").step
-    x, y = drawn(1), drawn(2)
-    step.replay(x, y)
-    monkeypatch.setattr(device_array, "_is_mappable", lambda view: False)
-    monkeypatch.setattr(rt.DeviceArray, "to_host", refuse)
-    np.testing.assert_allclose(step.outputs[0].to_host(), x * y + y, rtol=1e-6)
-
-
 def test_several_commands_do_not_directly_follow_several() -> None:
     """They would begin late, as each waits for many others."""
     from custom_dispatch.link.graph_form import record_once
