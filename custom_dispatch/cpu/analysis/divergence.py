@@ -13,7 +13,7 @@ others run these, it need not be noted who waits: those that were active before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.suspension import is_barrier
@@ -23,16 +23,16 @@ from custom_dispatch.cpu.analysis.suspension import is_barrier
 class Divergence:
     """What follows from the branches whose lanes may go different ways."""
 
-    waiting: tuple[frozenset[int], ...]
+    waiting: tuple[frozenset[int], ...] = ()
     """For each block, the blocks at which lanes may wait while it runs."""
-    blended: tuple[frozenset[str], ...]
+    blended: tuple[frozenset[str], ...] = ()
     """For each block, the registers that lanes waiting meanwhile may still read: what the block
     writes must leave their lanes alone."""
-    stops: frozenset[int]
+    stops: frozenset[int] = frozenset()
     """The blocks at which lanes may wait."""
-    together: frozenset[int]
+    together: frozenset[int] = frozenset()
     """The blocks that all lanes run together that have not ended."""
-    detours: Mapping[int, int]
+    detours: Mapping[int, int] = field(default_factory=dict)
     """By the block whose branch some lanes pass the following blocks with, the block where they
     wait for the others: those come there and nowhere else, and wait at no barrier before."""
 

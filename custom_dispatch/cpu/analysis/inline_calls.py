@@ -205,8 +205,7 @@ def promote_parameters(entry: Entry) -> Entry:
             continue
         for name in names & symbols_in(statement):
             parts[name].add((0, 0))  # stays memory
-    kept = {name for name in names if _overlap(parts[name])}
-    promoted = names - kept
+    promoted = {name for name in names if not _overlap(parts[name])}
     body: list[Statement] = []
     for statement in entry.body:
         access = _access(statement, promoted) if isinstance(statement, Instruction) else None

@@ -77,21 +77,8 @@ def _first_plan(thread: ThreadCode, live: Sequence[frozenset[str]]) -> WarpPlan:
     local = local_registers(graph, is_barrier)
     named = [registers_of(block.instructions) for block in graph.blocks]
     registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)
-    plan = WarpPlan(
-        thread,
-        forms={},
-        seen={},
-        registers=registers,
-        local=local,
-        lasting=kept & written_once(graph),
-        live_after=after,
-        divergent=frozenset(),
-        divergence=Divergence((), (), frozenset(), frozenset(), {}),
-        exits=exit_blocks(graph),
-        whole=frozenset(),
-        reached=frozenset({0}),
-        final=False,
-    )
+    lasting = kept & written_once(graph)
+    plan = WarpPlan(thread, registers, local, lasting, after, exit_blocks(graph))
     return _with_divergent(plan, live, frozenset())
 
 

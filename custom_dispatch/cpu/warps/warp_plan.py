@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from custom_dispatch.cpu.analysis.divergence import Divergence
 from custom_dispatch.cpu.analysis.liveness import Live
@@ -16,10 +16,6 @@ class WarpPlan:
 
     thread: ThreadCode
     """The kernel."""
-    forms: dict[str, Form]
-    """The registers' forms by name; a pass widens them."""
-    seen: dict[int, object]
-    """By block, all that the last pass over it depended on; a pass keeps it up to date."""
     registers: tuple[tuple[str, ...], ...]
     """By block, the registers that it names and others may too."""
     local: frozenset[str]
@@ -28,15 +24,19 @@ class WarpPlan:
     """Registers written once and read after barriers."""
     live_after: Live
     """By the ``id`` of a barrier: itself and the registers live after it."""
-    divergent: frozenset[int]
-    """The blocks at whose ends lanes may go apart, as far as known."""
-    divergence: Divergence
-    """What follows from that."""
     exits: frozenset[int]
     """The blocks that do nothing but end a thread."""
-    whole: frozenset[int]
+    forms: dict[str, Form] = field(default_factory=dict)
+    """The registers' forms by name; a pass widens them."""
+    seen: dict[int, object] = field(default_factory=dict)
+    """By block, all that the last pass over it depended on; a pass keeps it up to date."""
+    divergent: frozenset[int] = frozenset()
+    """The blocks at whose ends lanes may go apart, as far as known."""
+    divergence: Divergence = field(default_factory=Divergence)
+    """What follows from that."""
+    whole: frozenset[int] = frozenset()
     """The blocks that all 32 lanes run together."""
-    reached: frozenset[int]
+    reached: frozenset[int] = frozenset({0})
     """The blocks that lanes may come to, as far as known."""
-    final: bool
+    final: bool = False
     """Whether all this is known for good, and the pass writes the function."""
