@@ -51,17 +51,23 @@ class LaneBuilder(DistantBuilder):
             found = self.combine(operation, (a, x), (b, y), int(type_name[1:]))
             if found is not None:
                 return self.name(found)
-        if x.is_uniform and y.is_uniform:
-            left, right = self.base(x, type_name), self.base(y, type_name)
-            return self.emit(f"llvm.{operation} {left}, {right} : {type_name}")
-        left, right = self.vector(a, type_name), self.vector(b, type_name)
-        return self.varying(f"llvm.{operation} {left}, {right} : {vector_of(type_name)}")
+        (left, right), kind = self._operands((a, b), type_name)
+        return self._made(self.one.binary(operation, left, right, kind), kind)
+
+    def _operands(self, names: Sequence[str], type_name: str) -> tuple[list[str], str]:
+        """Operands as scalars, where all of them are uniform, or as vectors; and their type."""
+        values = [self.of(name) for name in names]
+        if all(value.is_uniform for value in values):
+            return [self.base(value, type_name) for value in values], type_name
+        return [self.vector(name, type_name) for name in names], vector_of(type_name)
+
+    def _made(self, result: str, kind: str) -> str:
+        """The name of a result that was written for operands of a type."""
+        return self.name(Value(result, varying=True)) if kind.startswith("vector") else result
 
     def _negate(self, a: str, type_name: str) -> str:
-        if self.of(a).is_uniform:
-            return self.emit(f"llvm.fneg {self.scalar(a, type_name)} : {type_name}")
-        vector = self.vector(a, type_name)
-        return self.varying(f"llvm.fneg {vector} : {vector_of(type_name)}")
+        (number,), kind = self._operands((a,), type_name)
+        return self._made(self.one.negate(number, kind), kind)
 
     def _compare(self, operation: str, condition: str, a: str, b: str, type_name: str) -> str:
         x, y = self.of(a), self.of(b)
@@ -73,11 +79,8 @@ class LaneBuilder(DistantBuilder):
             holds = compared(condition, x.lane_bounds(bits), y.lane_bounds(bits))
             if holds is not None:
                 return self._const(holds, 1)
-        if x.is_uniform and y.is_uniform:
-            p, q = self.base(x, type_name), self.base(y, type_name)
-            return self.emit(f'llvm.{operation} "{condition}" {p}, {q} : {type_name}')
-        p, q = self.vector(a, type_name), self.vector(b, type_name)
-        return self.varying(f'llvm.{operation} "{condition}" {p}, {q} : {vector_of(type_name)}')
+        (left, right), kind = self._operands((a, b), type_name)
+        return self._made(self.one._compare(operation, condition, left, right, kind), kind)
 
     def _select(self, condition: str, a: str, b: str, type_name: str) -> str:
         c, x, y = self.of(condition), self.of(a), self.of(b)
@@ -91,11 +94,7 @@ class LaneBuilder(DistantBuilder):
             p, q = self.base(x, type_name), self.base(y, type_name)
             return self.emit(f"llvm.select {self.base(c, 'i1')}, {p}, {q} : i1, {type_name}")
         p, q = self.vector(a, type_name), self.vector(b, type_name)
-        how, by = "i1", ""
-        if c.is_uniform:
-            by = self.base(c, "i1")
-        else:
-            how, by = vector_of("i1"), self.vector(condition, "i1")
+        (by,), how = self._operands((condition,), "i1")
         return self.varying(f"llvm.select {by}, {p}, {q} : {how}, {vector_of(type_name)}")
 
     def _cast(self, operation: str, a: str, source: str, target: str) -> str:

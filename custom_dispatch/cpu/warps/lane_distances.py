@@ -64,8 +64,6 @@ class DistantBuilder(LaneNames):
         return self._of_bits(operation, left, right, bits)
 
     def _of_scalars(self, operation: str, x: Value, y: Value, bits: int) -> Value:
-        type_name = int_type(bits)
-        left, right = self.base(x, type_name), self.base(y, type_name)
         multiple = 1
         if operation in ("add", "sub"):
             multiple = min(_multiple(x), _multiple(y))
@@ -74,31 +72,33 @@ class DistantBuilder(LaneNames):
         elif operation == "shl" and y.known is not None and 0 <= y.known < bits:
             multiple = min(_multiple(x) << y.known, _MOST_MULTIPLE)
         return Value(
-            self.emit(f"llvm.{operation} {left}, {right} : {type_name}"),
+            self._on_scalars(operation, x, y, bits),
             multiple=multiple,
             bounds=bounds_of(operation, x.scalar_bounds(), y.scalar_bounds(), bits),
         )
+
+    def _on_scalars(self, operation: str, x: Value, y: Value, bits: int) -> str:
+        """The operation on the scalars of two values."""
+        kind = int_type(bits)
+        return self.one.binary(operation, self.base(x, kind), self.base(y, kind), kind)
 
     def _sum(self, operation: str, left: _Named, right: _Named, bits: int) -> Value | None:
         (a, x), (b, y) = left, right
         if x.stride and y.stride and x.stride != y.stride:
             return None
-        type_name = int_type(bits)
         sign = 1 if operation == "add" else -1
         compute = operator.add if operation == "add" else operator.sub
         distances = wrapped(map(compute, _steps(x), _steps(y)), bits)
-        left_scalar, right_scalar = self.base(x, type_name), self.base(y, type_name)
-        scalar = self.emit(f"llvm.{operation} {left_scalar}, {right_scalar} : {type_name}")
         return self._settled(
             Value(
-                scalar,
+                self._on_scalars(operation, x, y, bits),
                 distances,
                 x.stride or y.stride,
                 _combined(x, y, sign),
                 multiple=min(_multiple(x), _multiple(y)),
                 bounds=bounds_of(operation, x.scalar_bounds(), y.scalar_bounds(), bits),
                 valid=self.both(x.valid, y.valid),
-                lanes=self._later(operation, (a, b), type_name),
+                lanes=self._later(operation, (a, b), int_type(bits)),
             ),
             bits,
         )
@@ -107,20 +107,17 @@ class DistantBuilder(LaneNames):
         (a, x), (b, y) = left, right
         if operation == "shl" and not 0 <= (y.known or 0) < bits:
             return None
-        type_name = int_type(bits)
         factor = 1 << (y.known or 0) if operation == "shl" else y.known or 0
-        scalars = self.base(x, type_name), self.base(y, type_name)
-        scalar = self.emit(f"llvm.{operation} {scalars[0]}, {scalars[1]} : {type_name}")
         return self._settled(
             Value(
-                scalar,
+                self._on_scalars(operation, x, y, bits),
                 wrapped((d * factor for d in x.distances), bits),
                 x.stride,
                 tuple(f * factor for f in x.factors),
                 multiple=_multiple(x) * (lowest_bit(factor) or 1),
                 bounds=bounds_of("mul", x.scalar_bounds(), (factor, factor), bits),
                 valid=x.valid,
-                lanes=self._later(operation, (a, b), type_name),
+                lanes=self._later(operation, (a, b), int_type(bits)),
             ),
             bits,
         )
@@ -288,12 +285,10 @@ class DistantBuilder(LaneNames):
         valid = x.valid
         for factor in sorted(set(x.factors)):
             ends = [d for d, f in zip(x.distances, x.factors, strict=True) if f == factor]
-            step = self.emit(f"llvm.mul {wide[1]}, {self.number(factor, 64)} : i64")
-            start = self.emit(f"llvm.add {wide[0]}, {step} : i64")
+            scalar, stride = (self.one.named(name, "i64") for name in wide)
+            start = scalar + stride * factor
             for limit, condition in ((bottom - min(ends), "sge"), (top - max(ends), "sle")):
-                end = self.number(limit, 64)
-                holds = self.emit(f'llvm.icmp "{condition}" {start}, {end} : i64')
-                valid = self.both(valid, holds)
+                valid = self.both(valid, start.cmp(condition, limit))
         return valid
 
     def _check_range(
