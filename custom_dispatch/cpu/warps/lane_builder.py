@@ -63,7 +63,7 @@ class LaneBuilder(DistantBuilder):
 
     def _made(self, result: str, kind: str) -> str:
         """The name of a result that was written for operands of a type."""
-        return self.name(Value(result, varying=True)) if kind.startswith("vector") else result
+        return self.lanes(result) if kind.startswith("vector") else result
 
     def _negate(self, a: str, type_name: str) -> str:
         (number,), kind = self._operands((a,), type_name)
@@ -128,7 +128,7 @@ class LaneBuilder(DistantBuilder):
                 (f"bitcast to {target}", held), f"llvm.bitcast {held} : {kinds[0]} to {kinds[1]}"
             )
             self.one.cast_from[(made, source)] = held
-        return made if x.is_uniform else self.name(Value(made, varying=True))
+        return made if x.is_uniform else self.lanes(made)
 
     def _call_intrinsic(
         self, name: str, arguments: Sequence[str], result: str, types: Sequence[str]
@@ -152,7 +152,7 @@ class LaneBuilder(DistantBuilder):
         if is_uniform:
             return self.one.call_intrinsic(name, names, result, kinds)
         made = self.one.call_intrinsic(name, names, vector_of(result), kinds)
-        return self.name(Value(made, varying=True))
+        return self.lanes(made)
 
     def long_function(self, what: str, arguments: list[SsaValue], write: LongFunction) -> SsaValue:
         if not self.one.symbol:
@@ -168,12 +168,12 @@ class LaneBuilder(DistantBuilder):
             body = given[0].b
             assert isinstance(body, FunctionBuilder)  # noqa: S101 - which `one` makes
             builder = LaneBuilder(body)
-            names = [builder.name(Value(name, varying=True)) for name in given]
+            names = [builder.lanes(name) for name in given]
             result = write([builder.named(name, type_name) for name in names])
             return body.named(builder.vector(result, type_name), kind)
 
         made = one.long_function(f"{what}.lanes", vectors, lanes)
-        return self.named(self.name(Value(made, varying=True)), type_name)
+        return self.named(self.lanes(made), type_name)
 
     def _offset(self, pointer: str, offset: int | str) -> str:
         if isinstance(offset, int):

@@ -179,7 +179,7 @@ class LaneFrame(Frame):
                 form.value(base, by, is_valid, lambda: b.one.load(shadow, kind, 8, "volatile"))
             )
         lanes = self._load(place, vector_of(scalar))
-        return b.name(Value(lanes, varying=True))
+        return b.lanes(lanes)
 
     def _load(self, place: str, type_name: str) -> str:
         """What is in a register's place, asked for once from write to write in a basic block."""

@@ -94,7 +94,7 @@ def gather(frame: LaneFrame, name: str, place: str) -> None:
         vector = one.value(f"llvm.trunc {held} : {vector_of('i8')} to {vector_of('i1')}")
     else:
         vector = one.load(place, vector_of(scalar), 64)
-    frame.write(name, b.name(Value(vector, varying=True)))
+    frame.write(name, b.lanes(vector))
 
 
 class LaneLoop(Waits):

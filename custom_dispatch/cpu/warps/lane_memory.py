@@ -126,7 +126,7 @@ class LaneMemory(LaneBuilder):
             return self._load_in_turn(pointer, type_name, align, how)
 
         kind = vector_of(type_name)
-        return self._varying(self._one_way(value, parts, together, in_turn, kind))
+        return self.lanes(self._one_way(value, parts, together, in_turn, kind))
 
     def store(
         self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
@@ -151,9 +151,6 @@ class LaneMemory(LaneBuilder):
         self._one_way(place, parts, together, in_turn)
 
     # ---- inside
-
-    def _varying(self, vector: str) -> str:
-        return self.name(Value(vector, varying=True))
 
     def _one_way(
         self,

@@ -149,7 +149,11 @@ class LaneNames(Builder):
 
     def varying(self, text: str) -> str:
         """Write an operation whose result is a vector."""
-        return self.name(Value(self.emit(text), varying=True))
+        return self.lanes(self.emit(text))
+
+    def lanes(self, vector: str) -> str:
+        """A name for lanes, from the SSA name of a vector of them."""
+        return self.name(Value(vector, varying=True))
 
     def once(self, key: tuple[str, str], text: str) -> str:
         """An SSA value that is made once as long as it can be used."""

@@ -15,7 +15,7 @@ from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
 from custom_dispatch.cpu.warps.lane_loop import FIRST, NoWarpFormError, lower_in_turn, place_of_warp
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
-from custom_dispatch.cpu.warps.lane_values import FULL, LANES, Value
+from custom_dispatch.cpu.warps.lane_values import FULL, LANES
 from custom_dispatch.cpu.warps.warp_branches import WarpBranches
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 from custom_dispatch.cpu.warps.warp_waits import STATE, STOPPED, WARP_NUMBER, WarpWaits
@@ -220,7 +220,7 @@ class WarpPass:
             else:
                 return
         if not self.plan.final:
-            stand_in = b.name(Value("%any_lanes", varying=True))
+            stand_in = b.lanes("%any_lanes")
             for name in sorted(written_registers(instruction)):
                 frame.write(name, stand_in)
             return

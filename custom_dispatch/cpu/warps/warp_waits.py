@@ -223,7 +223,7 @@ class WarpWaits(Waits):
         group = b.scalar(self._group, "i32")
         kind = vector_of("i32")
         takes_part = one.value(f"llvm.bitcast {group} : i32 to {vector_of('i1')}")
-        part = b.name(Value(takes_part, varying=True))
+        part = b.lanes(takes_part)
         vector = b.vector(b.select(part, self._shown[0], neutral), "i32")
         name = operation.removeprefix("llvm.")
         reduced = one.call_intrinsic(f"llvm.vector.reduce.{name}", [vector], "i32", [kind])
@@ -250,4 +250,4 @@ class WarpWaits(Waits):
         return one.load(found, kind, 64)
 
     def _varying(self, vector: str) -> SsaValue:
-        return self._lanes.named(self._lanes.name(Value(vector, varying=True)), "i32")
+        return self._lanes.named(self._lanes.lanes(vector), "i32")
