@@ -56,21 +56,19 @@ def _pieces_of(variable: Variable) -> list[_Piece]:
     """The initial value: bytes, and addresses between them."""
     if variable.is_extern:
         raise _error(variable, "is `.extern`: its memory is in another module")
+    found = _initial(variable)
+    rest = bytes(max(variable.size_bytes - _size(found), 0))
     pieces: list[_Piece] = []
-    size = 0
-    for piece in _initial(variable):
-        length = 8 if isinstance(piece, Symbol) else len(piece)
-        size += length
+    for piece in (*found, rest):
         if isinstance(piece, bytes) and pieces and isinstance(pieces[-1], bytes):
             pieces[-1] += piece
-        else:
+        elif piece or not pieces:
             pieces.append(piece)
-    rest = bytes(max(variable.size_bytes - size, 0))
-    if pieces and isinstance(pieces[-1], bytes):
-        pieces[-1] += rest
-    elif rest or not pieces:
-        pieces.append(rest)
     return pieces
+
+
+def _size(pieces: Iterable[_Piece]) -> int:
+    return sum(8 if isinstance(piece, Symbol) else len(piece) for piece in pieces)
 
 
 def _text(variable: Variable, symbols: Mapping[str, str], pieces: list[_Piece]) -> str:
@@ -126,8 +124,7 @@ def _nested(
     for value in values:
         if isinstance(value, tuple):
             found = _nested(variable, value, inner[1:])
-            size = sum(8 if isinstance(piece, Symbol) else len(piece) for piece in found)
-            pieces += [*found, bytes(part - size)] if size < part else found
+            pieces += [*found, bytes(max(part - _size(found), 0))]
         else:
             pieces.append(_value(variable, value))
     return pieces
