@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.text.builder import POINTER, int_type
+from custom_dispatch.cpu.text.builder import POINTER, bytes_of, int_type
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory, either
 from custom_dispatch.cpu.warps.lane_names import vector_of
@@ -150,7 +150,8 @@ class LaneFrame(Frame):
         if self.lasts(name):
             return []
         place, stride, valid, _ = self._places[name]
-        scalar, size = self.type_of(name), max(self._bits[name] // 8, 1)
+        scalar = self.type_of(name)
+        size = bytes_of(scalar)
         if self.form(name).rank == VARYING:
             return [(place, vector_of(scalar), LANES * size)]
         parts = ((place, scalar, size), (stride, scalar, size), (valid, "i1", 1))

@@ -20,7 +20,7 @@ from custom_dispatch.cpu.analysis.liveness import reads, registers_in, symbols_i
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.lowering.waits import Waits
-from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder
+from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder, bytes_of
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
@@ -55,7 +55,7 @@ def lower_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
         and frame.place(name)
     }
     names = [name for name in registers if name not in scalars]
-    size = max((_size(frame, name) for name in names), default=0)
+    size = max((bytes_of(frame.type_of(name)) for name in names), default=0)
     size = max(size, 64 // LANES)  # arrays of lanes begin at multiples of 64 bytes
     array = b.place(f"registers {len(names)} {size}", size * len(names)) if names else ""
     places = {name: b.one.shared(_part(array, index, size)) for index, name in enumerate(names)}
@@ -70,31 +70,23 @@ def lower_in_turn(frame: LaneFrame, instruction: Instruction) -> None:
         gather(frame, name, places[name])
 
 
-def _size(frame: LaneFrame, name: str) -> int:
-    """The bytes of a lane of a register in memory."""
-    return max(frame.width(name) // 8, 1)
+def _in_array(scalar: str) -> str:
+    """The type in which lanes are kept in an array."""
+    return vector_of("i8" if scalar == "i1" else scalar)
 
 
 def spread(frame: LaneFrame, name: str, place: str) -> None:
     """Write the lanes of a register to an array."""
     b, one, scalar = frame.lanes, frame.lanes.one, frame.type_of(name)
-    vector = b.vector(frame.read(name), scalar)
-    kind = vector_of(scalar)
-    if scalar == "i1":
-        vector = one.value(f"llvm.zext {vector} : {kind} to {vector_of('i8')}")
-        kind = vector_of("i8")
-    one.store(vector, place, kind, 64)
+    vector, kept = b.vector(frame.read(name), scalar), _in_array(scalar)
+    one.store(one.cast("zext", vector, vector_of(scalar), kept), place, kept, 64)
 
 
 def gather(frame: LaneFrame, name: str, place: str) -> None:
     """Read the lanes of a register from an array."""
-    b, one, scalar = frame.lanes, frame.lanes.one, frame.type_of(name)
-    if scalar == "i1":
-        held = one.load(place, vector_of("i8"), 64)
-        vector = one.value(f"llvm.trunc {held} : {vector_of('i8')} to {vector_of('i1')}")
-    else:
-        vector = one.load(place, vector_of(scalar), 64)
-    frame.write(name, b.lanes(vector))
+    one, scalar = frame.lanes.one, frame.type_of(name)
+    kept = one.load(place, _in_array(scalar), 64)
+    frame.write(name, frame.lanes.lanes(kept.cast("trunc", vector_of(scalar))))
 
 
 class LaneLoop(Waits):
@@ -139,7 +131,7 @@ class LaneLoop(Waits):
         self._loop = each_lane(self._lanes, self._lanes.mask)
         self._lane = self._loop.__enter__()
         slots: dict[str, tuple[str, int]] = {
-            name: (b.element(place, self._lane, _size(warp, name)), warp.width(name))
+            name: (b.element(place, self._lane, bytes_of(warp.type_of(name))), warp.width(name))
             for name, place in self._arrays.items()
         }
         slots |= {name: (place, warp.width(name)) for name, place in self._scalars.items()}
