@@ -108,8 +108,8 @@ def compile(  # noqa: A001 - the public name is cd.compile
     graph
         Whether each function of the model becomes a graph: its commands are recorded when the
         module is loaded, over buffers that stay, and a GPU runs them as one CUDA graph. Sizes must
-        be known. See `GraphFunction.replay`. "where possible" leaves a model as it is of which a
-        function cannot be one: `no_graph` of the result says why.
+        be known. See `GraphFunction.replay`. With "where possible" what cannot be one stays as it
+        is, on the same state: `no_graph` of the result says which functions, and why.
     store
         Whether to use the store: reuse what was compiled before, and keep what is new.
     **options
@@ -130,13 +130,34 @@ def compile(  # noqa: A001 - the public name is cd.compile
     check_switch(asynchronous, "asynchronous")
     check_switch(store, "store")
     _check_graph(graph, model, flags)
-    if graph == WHERE_POSSIBLE:
-        given_all = (model, kernels, targets)
-        how: dict[str, Any] = {"replace": replace, "flags": flags, "store": store, **options}
+    how = (model, kernels, targets, patterns, flags, asynchronous, store, options)
+    refused: dict[str, str] = {}
+    while True:
         try:
-            return compile(*given_all, graph=True, **how)
+            made = _compile(*how, graph=bool(graph), plain=[*refused])
+            return dataclasses.replace(made, no_graph="\n".join(refused.values()))
         except GraphError as error:
-            return dataclasses.replace(compile(*given_all, **how), no_graph=error.found)
+            if graph != WHERE_POSSIBLE:
+                raise
+            if not error.refused:
+                return dataclasses.replace(_compile(*how), no_graph=error.found)
+            refused |= error.refused
+
+
+def _compile(
+    model: Model | None,
+    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    targets: Sequence[str | Target] | None,
+    patterns: list[Any],
+    flags: Sequence[str],
+    asynchronous: bool,
+    store: bool,
+    options: BuildOptions,
+    *,
+    graph: bool = False,
+    plain: Sequence[str] = (),
+) -> CompiledModule:
+    """As `compile`; `plain` are the names of functions that are no graphs, beside others."""
     wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     placed: Model | PlacedModel | None = model
     if patterns or (model is not None and wanted and not isinstance(wanted, Library)):
@@ -188,13 +209,14 @@ def compile(  # noqa: A001 - the public name is cd.compile
             library,
             embedded,
             apart=not whole and not with_files,
-            graph=bool(graph),
+            graph=graph,
+            plain=plain,
             flags=given,
         )
     source = linked.bytecode
 
     def of_model() -> bytes:
-        if graph:
+        if linked.graphs:
             from custom_dispatch.link.graph_form import HAL_FLAGS, record_once
 
             try:
@@ -211,7 +233,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
                 ) from error
         return _compile_module(source, given, linked.apart)
 
-    parts = (source, linked.apart, ours, bool(graph))
+    parts = (source, linked.apart, ours, linked.graphs)
     content = remember_module("model", parts, cpu, of_model, store=keeps and not with_files)
     return CompiledModule(
         content,

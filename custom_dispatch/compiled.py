@@ -35,7 +35,7 @@ class CompiledModule:
     replaced: Replaced | None = None
     """What `replace=` has replaced, and what it nearly has; None where nothing was asked for."""
     no_graph: str = ""
-    """Why `graph="where possible"` has made no graphs; empty where it has."""
+    """Why functions are no graphs, with `graph="where possible"`: a line for each."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file, whole or not at all, and return its path.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 
 
 class CustomDispatchError(Exception):
@@ -113,6 +115,9 @@ class ModelError(CustomDispatchError):
 
 class GraphError(ModelError):
     """A function of a model cannot be a graph: what it runs depends on values of a call."""
+
+    refused: Mapping[str, str] = MappingProxyType({})
+    """By function, why it cannot; empty where it is all of them."""
 
 
 class VerificationError(CustomDispatchError):

@@ -9,7 +9,7 @@ it. The model is parsed and verified by IREE's own parser before and after.
 from __future__ import annotations
 
 import io
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +83,8 @@ class LinkedModel:
     """The executables that are to be put in place of the module's own, by symbol."""
     replaced: Replaced | None = None
     """What was replaced in it; None where nothing was asked for."""
+    graphs: bool = False
+    """Whether functions of it are graphs."""
 
     @property
     def text(self) -> str:
@@ -175,6 +177,7 @@ def link(
     *,
     apart: bool = False,
     graph: bool = False,
+    plain: Collection[str] = (),
     flags: Sequence[str] = (),
 ) -> LinkedModel:
     """Put a library's kernels into a model.
@@ -192,6 +195,8 @@ def link(
         Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
     graph
         Let its functions become graphs: see `ir/graph_interface.py`.
+    plain
+        The names of those that do not.
     flags
         Those that `iree-compile` will be given, for the manifest.
     """
@@ -224,10 +229,11 @@ def link(
             put_in_front(module, preflight)
         keep_arguments(module, updated)
         _attach_manifest(module, manifest(library, used, uses, flags).as_text())
-        open_to_callers(module, stateless=stateless, graph=graph)
+        kernels |= {_UNCHECKED + symbol: kernels[symbol] for symbol in unchecked}
+        graphs = open_to_callers(module, kernels, stateless=stateless, graph=graph, plain=plain)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}
-    return LinkedModel(module, tuple(used), kept_apart, replaced)
+    return LinkedModel(module, tuple(used), kept_apart, replaced, graphs)
 
 
 def _wrappers(

@@ -154,6 +154,27 @@ def signal_after(
         results[index] = name
 
 
+def copy_tensors(
+    body: Emitter,
+    values: Sequence[Value],
+    sources: Sequence[str],
+    targets: Sequence[str],
+    wait: str,
+    signal: str,
+    kind: str = VIEW,
+) -> None:
+    """Copy tensors into buffers, from what `kind` says; signal a fence when they are there."""
+    tensors = import_tensors(body, values, sources, wait, consumed=(), kind=kind)
+    for index, (item, target) in enumerate(zip(values, targets, strict=True)):
+        tensors[index] = written(body, tensors[index], item, target, wait, kind=BUFFER)
+    signal_after(body, values, tensors, wait, signal, used=len(tensors))
+
+
+def load_buffer(body: Emitter, name: str) -> str:
+    """The buffer that a global holds."""
+    return body.result(f"util.global.load immutable @{quote(name)} : {BUFFER}", "buffer")
+
+
 def pass_on(body: Emitter, wait: str, signal: str) -> None:
     """Signal a fence as soon as another is reached, where there is nothing else to wait for."""
     await_fence(body, wait)

@@ -32,9 +32,11 @@ from custom_dispatch.ir.function_body import (
     await_fence,
     begin,
     call_body,
+    copy_tensors,
     declaration,
     export_tensors,
     import_tensors,
+    load_buffer,
     make_fence,
     return_values,
     signal_after,
@@ -61,47 +63,24 @@ class GraphInterface:
     """A function of a model that becomes a graph, to be called from outside."""
 
     interface: Interface
-    """Its body takes the states after the inputs. It returns the states' new values first, then
-    those of the arguments that it updates."""
-    states: tuple[str, ...] = ()
-    """The globals that hold the states' buffers, first of those that it changes."""
-    changed: int = 0
-    """How many of them it changes."""
-
-    @property
-    def _inputs(self) -> tuple[Value, ...]:
-        return self.interface.inputs[: len(self.interface.inputs) - len(self.states)]
-
-    @property
-    def _outputs(self) -> tuple[Value, ...]:
-        return self.interface.outputs[self.changed + len(self.interface.updates) :]
 
     def write(self) -> str:
         """The functions and the globals as text."""
-        outside = Interface(
-            self.interface.name,
-            self.interface.body,
-            self._inputs,
-            self.interface.outputs[self.changed :],
-            reflection=self.interface.reflection,
-            names=self.interface.names,
-            updates=self.interface.updates,
-        )
         return "".join(
             [
                 allocate_buffers(self._sizes()),
                 allocate_buffers({mark_of(self.interface.name): 4}, _HOST),
                 self._write_graph(),
                 self._write_buffers(),
-                self._write_async(outside),
-                write_waiting(outside),
+                self._write_async(self.interface),
+                write_waiting(self.interface),
             ]
         )
 
     def _sizes(self) -> dict[str, int]:
-        given = {self._input(index): byte_size(item) for index, item in enumerate(self._inputs)}
-        results = {self._output(index): byte_size(i) for index, i in enumerate(self._outputs)}
-        return given | results
+        inputs, results = enumerate(self.interface.inputs), enumerate(self.interface.returned)
+        given = {self._input(index): byte_size(item) for index, item in inputs}
+        return given | {self._output(index): byte_size(item) for index, item in results}
 
     def _input(self, index: int) -> str:
         return f"custom_dispatch.{self.interface.name}.input{index}"
@@ -112,21 +91,15 @@ class GraphInterface:
     def _write_graph(self) -> str:
         outer = self.interface
         body, _, wait, signal = begin(())
-        held = [*map(self._input, range(len(self._inputs))), *self.states]
-        buffers = [load_buffer(body, name) for name in held]
-        first = len(self._inputs)
-        updated = [*range(first, first + self.changed), *outer.updates]
-        tensors = import_tensors(body, outer.inputs, buffers, wait, consumed=updated, kind=BUFFER)
-        results = call_body(body, outer.body, outer.inputs, outer.outputs, tensors, outer.dialect)
-        targets = [buffers[index] for index in updated]
-        targets += [load_buffer(body, self._output(i)) for i in range(len(self._outputs))]
-        scratch = load_buffer(body, TRANSIENTS)
-        for index, (item, target) in enumerate(zip(outer.outputs, targets, strict=True)):
-            placed = written(body, results[index], item, target, wait, kind=BUFFER)
-            results[index] = body.result(
-                f"hal.tensor.transients {placed} : {item.type} from {scratch} : {BUFFER}", "placed"
-            )
-        signal_after(body, outer.outputs, results, wait, signal, used=len(results))
+        outer.write_call(
+            body,
+            [load_buffer(body, self._input(index)) for index in range(len(outer.inputs))],
+            wait,
+            signal,
+            kind=BUFFER,
+            outputs=[load_buffer(body, self._output(i)) for i in range(len(outer.returned))],
+            scratch=load_buffer(body, TRANSIENTS),
+        )
         body.line("util.return")
         name = outer.name + GRAPH
         declared = declaration("async", name, (), ())
@@ -142,11 +115,11 @@ class GraphInterface:
     def _write_buffers(self) -> str:
         body = Emitter(1)
         names = [
-            *map(self._input, range(len(self._inputs))),
-            *map(self._output, range(len(self._outputs))),
+            *map(self._input, range(len(self.interface.inputs))),
+            *map(self._output, range(len(self.interface.returned))),
         ]
         names.append(mark_of(self.interface.name))
-        values = (*self._inputs, *self._outputs, Value("tensor<1xi32>", (1,)))
+        values = (*self.interface.inputs, *self.interface.returned, Value("tensor<1xi32>", (1,)))
         views = [
             _view(body, load_buffer(body, name), item)
             for name, item in zip(names, values, strict=True)
@@ -163,28 +136,26 @@ class GraphInterface:
         )
 
     def _write_async(self, outside: Interface) -> str:
-        body, arguments, wait, signal = begin(self._inputs)
+        inputs, returned = outside.inputs, outside.returned
+        body, arguments, wait, signal = begin(inputs)
         updates = outside.updates
         # Before anything runs: a call that finds no memory for its results is made again.
         device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
-        made = [_allocate(body, device, byte_size(item)) for item in self._outputs]
+        made = [_allocate(body, device, byte_size(item)) for item in returned]
         ready = wait
-        if self._inputs:
+        if inputs:
             ready = make_fence(body, "ready")
-            tensors = import_tensors(body, self._inputs, arguments, wait, consumed=())
-            for index, item in enumerate(self._inputs):
-                target = load_buffer(body, self._input(index))
-                tensors[index] = written(body, tensors[index], item, target, wait, kind=BUFFER)
-            signal_after(body, self._inputs, tensors, wait, ready, used=len(tensors))
-        copied = (*(self._inputs[index] for index in updates), *self._outputs)
+            targets = [load_buffer(body, self._input(index)) for index in range(len(inputs))]
+            copy_tensors(body, inputs, arguments, targets, wait, ready)
+        copied = (*(inputs[index] for index in updates), *returned)
         done = make_fence(body, "done") if copied else signal
         body.line(
             f"util.call @{quote(outside.name + GRAPH)}({ready}, {done}) : ({FENCE}, {FENCE}) -> ()"
         )
-        returned: list[str] = []
+        exported: list[str] = []
         if copied:
             buffers = [load_buffer(body, self._input(index)) for index in updates]
-            buffers += [load_buffer(body, self._output(i)) for i in range(len(self._outputs))]
+            buffers += [load_buffer(body, self._output(i)) for i in range(len(returned))]
             results = import_tensors(body, copied, buffers, done, consumed=(), kind=BUFFER)
             for index, item in enumerate(copied):
                 if index < len(updates):
@@ -194,15 +165,15 @@ class GraphInterface:
                 new = made[index - len(updates)]
                 results[index] = written(body, results[index], item, new, done, kind=BUFFER)
             signal_after(body, copied, results, done, signal, used=len(updates))
-            returned = export_tensors(body, self._outputs, results[len(updates) :])
-        return_values(body, returned, self._outputs)
+            exported = export_tensors(body, returned, results[len(updates) :])
+        return_values(body, exported, returned)
         parameters = [
-            *((name, item.passed) for name, item in zip(arguments, self._inputs, strict=True)),
+            *((name, item.passed) for name, item in zip(arguments, inputs, strict=True)),
             (wait, FENCE),
             (signal, FENCE),
         ]
         attributes = f"inlining_policy = #util.inline.never, {reflection(outside, 'async')}"
-        return write_function(outside.name + ASYNC, parameters, self._outputs, attributes, body)
+        return write_function(outside.name + ASYNC, parameters, returned, attributes, body)
 
 
 def byte_size(item: Value) -> int:
@@ -246,11 +217,6 @@ def write_first_values(function: str, states: Mapping[str, Value]) -> str:
     await_fence(body, done)
     lines = "\n".join([*body.lines, "  util.return"])
     return f"util.initializer {{\n{lines}\n}}\n"
-
-
-def load_buffer(body: Emitter, name: str) -> str:
-    """The buffer that a global holds."""
-    return body.result(f"util.global.load immutable @{quote(name)} : {BUFFER}", "buffer")
 
 
 def _allocate(body: Emitter, device: str, size: int, where: tuple[str, str] = _DEVICE) -> str:

@@ -15,11 +15,13 @@ WrapEntryPoints.cpp), with a copy of the body in each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.format.keys import ASYNC, INTO, NAMES_KEY, STATELESS_KEY, UPDATED_KEY
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.function_body import (
+    BUFFER,
     FENCE,
     VIEW,
     Value,
@@ -27,9 +29,11 @@ from custom_dispatch.ir.function_body import (
     await_fence,
     begin,
     call_body,
+    copy_tensors,
     declaration,
     export_tensors,
     import_tensors,
+    load_buffer,
     make_fence,
     pass_on,
     return_values,
@@ -40,6 +44,18 @@ from custom_dispatch.ir.function_body import (
     written,
 )
 from custom_dispatch.ir.index_arithmetic import any_filled
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a function has of calls before."""
+
+    name: str
+    """The global that holds its buffer."""
+    value: Value
+    is_changed: bool = False
+    in_place: bool = False
+    """Whether its new value is made in that buffer, and nobody reads the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +78,19 @@ class Interface:
     """Whether calls leave nothing behind: then they may overtake each other."""
     updates: tuple[int, ...] = ()
     """The arguments that are to be what the body returns first, which callers do not get."""
+    states: tuple[State, ...] = ()
+    """In buffers: the body takes them after the inputs. It returns the new values of those that it
+    changes, which are the first ones, before all others."""
+
+    @property
+    def changed(self) -> tuple[State, ...]:
+        """The states that it changes."""
+        return tuple(state for state in self.states if state.is_changed)
 
     @property
     def returned(self) -> tuple[Value, ...]:
         """What callers get."""
-        return self.outputs[len(self.updates) :]
+        return self.outputs[len(self.changed) + len(self.updates) :]
 
     def write(self) -> str:
         """The waiting and the other function as text."""
@@ -74,16 +98,8 @@ class Interface:
 
     def _write_async(self) -> str:
         body, arguments, wait, signal = begin(self.inputs)
-        tensors = import_tensors(body, self.inputs, arguments, wait, consumed=self.updates)
-        results = call_body(body, self.body, self.inputs, self.outputs, tensors, self.dialect)
-        for index, argument in enumerate(self.updates):
-            # Nothing is copied where the new value was written into the old one's buffer.
-            results[index] = written(
-                body, results[index], self.outputs[index], arguments[argument], wait
-            )
-        signal_after(body, self.outputs, results, wait, signal, used=len(self.updates))
-        returned = export_tensors(body, self.returned, results[len(self.updates) :])
-        return_values(body, returned, self.returned)
+        results = self.write_call(body, arguments, wait, signal)
+        return_values(body, export_tensors(body, self.returned, results), self.returned)
         return write_function(
             self.name + ASYNC,
             [(name, item.passed) for name, item in zip(arguments, self.inputs, strict=True)]
@@ -93,6 +109,62 @@ class Interface:
             f"inlining_policy = #util.inline.never, {reflection(self, 'async')}",
             body,
         )
+
+    def write_call(
+        self,
+        body: Emitter,
+        arguments: Sequence[str],
+        wait: str,
+        signal: str,
+        *,
+        kind: str = VIEW,
+        outputs: Sequence[str] = (),
+        scratch: str = "",
+    ) -> list[str]:
+        """Write a call of the body, which signals a fence at its end; return its results.
+
+        - `kind`: what the arguments are: VIEW or BUFFER.
+        - `outputs`: buffers for the results; none where each is to have one of its own.
+        - `scratch`: a buffer for all that lies between, if there is one.
+        """
+        states = [load_buffer(body, state.name) for state in self.states]
+        values = [state.value for state in self.states]
+        in_place = [index for index, state in enumerate(self.states) if state.in_place]
+        tensors = import_tensors(body, self.inputs, arguments, wait, self.updates, kind)
+        tensors += import_tensors(body, values, states, wait, in_place, BUFFER)
+        taken = (*self.inputs, *values)
+        results = call_body(body, self.body, taken, self.outputs, tensors, self.dialect)
+        targets = [
+            (states[index] if state.in_place else load_buffer(body, state.name + NEXT), BUFFER)
+            for index, state in enumerate(self.changed)
+        ]
+        # Nothing is copied where the new value was written into the old one's buffer.
+        targets += [(arguments[index], kind) for index in self.updates]
+        targets += [(buffer, BUFFER) for buffer in outputs]
+        for index, (target, of) in enumerate(targets):
+            item = self.outputs[index]
+            results[index] = written(body, results[index], item, target, wait, of)
+            if scratch:
+                results[index] = body.result(
+                    f"hal.tensor.transients {results[index]} : {item.type} from {scratch} : "
+                    f"{BUFFER}",
+                    "placed",
+                )
+        copied = [index for index, state in enumerate(self.changed) if not state.in_place]
+        computed = make_fence(body, "computed") if copied else signal
+        signal_after(body, self.outputs, results, wait, computed, used=len(targets))
+        if copied:
+            # IREE would not let a value that is written over another one wait for who reads that.
+            new = [targets[index][0] for index in copied]
+            kept = [states[index] for index in copied]
+            items = [self.outputs[index] for index in copied]
+            copy_tensors(body, items, new, kept, computed, signal, BUFFER)
+        return results[len(targets) - len(outputs) :]
+
+
+NEXT = "$next"
+"""What the names of globals end with that hold the buffer of a state's new value, where that is not
+made in the state's own."""
 
 
 @dataclass(frozen=True, slots=True)

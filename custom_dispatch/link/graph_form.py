@@ -32,9 +32,18 @@ from custom_dispatch.link.operations import (
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
 """What lets IREE write the form that this works on, in which commands name their buffers."""
 _CREATE, _EXECUTE = "hal.command_buffer.create", "hal.device.queue.execute"
+_COPY, _BARRIER = "hal.device.queue.copy", "hal.device.queue.barrier"
+_IN_ORDER = (_EXECUTE, _COPY, _BARRIER, "hal.fence.create", "hal.fence.join")
+"""Operations of which nothing is left when all that they order is in one command buffer."""
 _QUEUED = ("hal.device.queue.", "hal.fence.")
 """How operations begin that are done in each call: they wait for work and signal it."""
-_PURE = ("arith.", "util.global.load", "hal.device.allocator", "hal.buffer.subspan")
+_PURE = (
+    "arith.",
+    "hal.buffer.subspan",
+    "hal.device.allocator",
+    "hal.devices.get",
+    "util.global.load",
+)
 _WAIT = "hal.fence.await"
 _NEEDS_HOST = ("hal.device.queue.alloca", "hal.buffer.load", "util.call")
 """Operations that need the host or memory in each call."""
@@ -129,6 +138,7 @@ def _record(module: ir.Module, function: Any) -> None:
             raise _refused(function, f"`{op.name}`")
         if op.name == _CREATE:  # IREE has them run once
             op.attributes["modes"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+    queued = _submit_once(blocks[0], every, queued)
     executed = [op for op in queued if op.name == _EXECUTE]
     if [op for op in queued if not op.name.startswith("hal.fence.")] == executed[:1]:
         _write_mark(_commands_of(executed[0]), mark_of(name.removesuffix(GRAPH)))
@@ -175,6 +185,37 @@ def _record(module: ir.Module, function: Any) -> None:
     for op in (*added, launches):
         if op.name != "util.func" or op == launches:
             module.body.append(op)
+
+
+def _submit_once(first: Any, every: list[Any], queued: list[Any]) -> list[Any]:
+    """Put all commands into one command buffer, in the order in which they are written; return
+    what is left to be done in each call.
+    """
+    made = [op for op in every if op.name == _CREATE]
+    copies = [op for op in queued if op.name == _COPY]
+    if any(op.name not in _IN_ORDER for op in queued) or not made or made[0].block != first:
+        return queued
+    if copies and every.index(copies[0]) < every.index(made[0]):
+        return queued
+    for op in made[1:]:
+        op.result.replace_all_uses_with(made[0].result)
+    for op in copies:
+        flags = {"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
+        name, operands = "hal.command_buffer.copy_buffer", [made[0].result, *list(op.operands)[4:]]
+        ir.Operation.create(name, operands=operands, attributes=flags, ip=ir.InsertionPoint(op))
+        _barrier_of(made[0].result).clone(ip=ir.InsertionPoint(op))
+    block = queued[-1].block
+    end = block.operations[len(block.operations) - 1]
+    ends = [op for op in every if op.name == "hal.command_buffer.finalize"]
+    execute = next(op for op in queued if op.name == _EXECUTE)
+    operands = [*first.arguments, made[0].result]
+    for index, value in enumerate(operands, len(execute.operands) - len(operands)):
+        execute.operands[index] = value
+    ends[0].move_before(end)
+    execute.move_before(end)
+    for op in [*ends[1:], *made[1:], *(op for op in reversed(queued) if op != execute)]:
+        op.erase()
+    return [execute]
 
 
 def _write_mark(commands: Any, mark: str) -> None:
@@ -270,8 +311,10 @@ def _allocate_transients(module: ir.Module, size: int) -> str:
 
 def _refused(function: Any, what: str) -> GraphError:
     name = name_of(function).removesuffix(GRAPH)
-    return GraphError(
+    error = GraphError(
         f"`{name}` cannot be a graph: {what} depends on values of the call.",
         expected="a function whose commands are all known when the module is loaded",
         next_step='leave graph out, or write graph="where possible".',
     )
+    error.refused = {name: error.found}
+    return error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from iree.compiler import ir
@@ -17,7 +18,8 @@ from custom_dispatch.ir.graph_interface import (
     byte_size,
     write_first_values,
 )
-from custom_dispatch.ir.interface import Interface
+from custom_dispatch.ir.interface import NEXT, Interface
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.call_site import place_of
 from custom_dispatch.link.operations import name_of, operations_of, type_of
 from custom_dispatch.link.states import (
@@ -26,6 +28,7 @@ from custom_dispatch.link.states import (
     outline_first_values,
     pass_states,
     states_of,
+    value_of,
 )
 
 _DECIDES = ("scf.", "cf.cond_br", "cf.switch", "tensor.extract ")
@@ -33,8 +36,10 @@ _DECIDES = ("scf.", "cf.cond_br", "cf.switch", "tensor.extract ")
 _OVER_TENSORS = ("linalg.", "tensor.generate", "iree_linalg_ext.")
 
 
-def check_graph(op: ir.Operation, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Require a function whose sizes are known, without numbers among its arguments or results."""
+def why_no_graph(
+    op: ir.Operation, inputs: Sequence[Value], outputs: Sequence[Value]
+) -> GraphError | None:
+    """What of a function depends on a call: sizes, numbers, what the host decides."""
     for what, values in (("argument", inputs), ("result", outputs)):
         for index, value in enumerate(values):
             if value.sizes is not None and all(value.sizes):
@@ -45,7 +50,7 @@ def check_graph(op: ir.Operation, inputs: Sequence[Value], outputs: Sequence[Val
                 found, step = "has an open size", "compile it for known sizes, one file for each"
             else:
                 found, step = "has no elements", "leave it out"
-            raise GraphError(
+            return GraphError(
                 f"`{name_of(op)}` cannot be a graph: {what} {index} {found}: {value.type}.",
                 expected="tensors whose sizes are known when the model is compiled",
                 next_step=f'{step}; or write graph="where possible".',
@@ -53,12 +58,13 @@ def check_graph(op: ir.Operation, inputs: Sequence[Value], outputs: Sequence[Val
     for inner in operations_of(op):
         if not f"{inner.name} ".startswith(_DECIDES) or _is_within_tensor(inner, op):
             continue
-        raise GraphError(
+        return GraphError(
             f"`{name_of(op)}` cannot be a graph: `{inner.name}`{place_of(inner)} lets the host "
             "wait for values of a call.",
             expected="a function that runs the same kernels in every call",
             next_step='compute both sides and select; or write graph="where possible".',
         )
+    return None
 
 
 def _is_within_tensor(op: Any, function: Any) -> bool:
@@ -70,50 +76,45 @@ def _is_within_tensor(op: Any, function: Any) -> bool:
 
 
 def write_graphs(
-    module: ir.Module, functions: Sequence[tuple[ir.Operation, Interface]]
+    module: ir.Module,
+    functions: Sequence[tuple[ir.Operation, Interface]],
+    kernels: Mapping[str, Kernel],
+    plain: Collection[str],
 ) -> list[str]:
     """Turn functions into graphs; return the text of what they are called through.
 
     They are private already.
+
+    - `kernels`: those that the model calls, by symbol.
+    - `plain`: the names of functions that are to be none: they share the others' states.
     """
     check_kinds(module)
     states = states_of(module)
-    written = []
+    written, next_values = [], dict[str, Value]()
     for op, interface in functions:
-        used, changed = pass_states(op, states)
-        kind = type_of(op)
-        taken = tuple(map(_state, kind.inputs[len(interface.inputs) :]))
-        returned = tuple(map(_state, kind.results[: len(changed)]))
-        whole = Interface(
-            interface.name,
-            interface.body,
-            (*interface.inputs, *taken),
-            (*returned, *interface.outputs),
-            interface.dialect,
-            interface.reflection,
-            interface.names,
-            updates=interface.updates,
-        )
-        declared = f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}\n"
-        written.append(declared + GraphInterface(whole, used, len(changed)).write())
+        is_plain = interface.name in plain
+        used = pass_states(op, states, kernels, copies=is_plain)
+        changed = sum(state.is_changed for state in used)
+        # A bool is taken as a byte and returned as a bit.
+        outputs = map(value_of, type_of(op).results[:changed])
+        whole = replace(interface, states=used, outputs=(*outputs, *interface.outputs))
+        written.append(f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}\n")
+        written[-1] += whole.write() if is_plain else GraphInterface(whole).write()
+        next_values |= {s.name + NEXT: s.value for s in whole.changed if not s.in_place}
     first = outline_first_values(module, states)
     check_states(module, states)
     for op in list(module.body.operations):
         if op.operation.name == "util.global" and name_of(op.operation) in states:
             op.operation.erase()
-    sizes = {name: byte_size(_state(kind)) for name, kind in states.items()}
+    buffers = next_values | {name: value_of(kind) for name, kind in states.items()}
+    sizes = {name: byte_size(value) for name, value in buffers.items()}
     return [
         # The size of the last is not known yet.
         allocate_buffers({**sizes, TRANSIENTS: 1}),
         *(
             f"func.func private @{quote(symbol)}{type_of(op)}\n"
-            + write_first_values(symbol, {name: _state(states[name]) for name in names})
-            for symbol, op, names in first
+            + write_first_values(symbol, {state.name: state.value for state in used})
+            for symbol, op, used in first
         ),
         *written,
     ]
-
-
-def _state(kind: ir.Type) -> Value:
-    kind = ir.RankedTensorType(kind)
-    return Value(str(kind), tuple(kind.shape))

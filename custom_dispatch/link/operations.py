@@ -8,6 +8,8 @@ from typing import Any
 
 from iree.compiler import ir
 
+from custom_dispatch.format.keys import UPDATES_KEY
+
 _NAMED = re.compile(r'loc\("([\w.]+)"\)')
 NODE = re.compile(r'loc\("([^"]+)"\)')
 """The location of an operation that ONNX has a name for."""
@@ -107,6 +109,8 @@ def cast(value: Any, kind: ir.Type) -> Any:
 
 
 _FUNCTIONS = ("func.func", "util.func")
+REFLECTION = "iree.reflection"
+"""The attribute of what a function says of itself, besides its type."""
 
 # Beginnings of symbols. With a dot: no function or kernel has one in its name.
 PARAMETER = "parameter."
@@ -163,6 +167,16 @@ def set_type(op: ir.Operation, inputs: Sequence[ir.Type], results: Sequence[ir.T
     """Give a function another type."""
     kind = ir.FunctionType.get(list(inputs), list(results))
     op.attributes["function_type"] = ir.TypeAttr.get(kind)
+
+
+def updates_of(op: ir.Operation) -> tuple[int, ...]:
+    """The arguments whose new values a function returns before its results."""
+    if REFLECTION not in op.attributes:
+        return ()
+    entries = {item.name: item.attr for item in ir.DictAttr(op.attributes[REFLECTION])}
+    if UPDATES_KEY not in entries:
+        return ()
+    return tuple(map(int, ir.StringAttr(entries[UPDATES_KEY]).value.split(",")))
 
 
 def known_sizes(kind: ir.RankedTensorType) -> tuple[int | None, ...]:

@@ -32,8 +32,9 @@ from custom_dispatch.link.operations import (
     operations_of,
     set_type,
     type_of,
+    updates_of,
 )
-from custom_dispatch.link.public_functions import append_text, updates_of
+from custom_dispatch.link.public_functions import append_text
 
 _PIPELINE = (
     "builtin.module(inline,func.func(convert-elementwise-to-linalg),"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from iree.compiler import ir
 
 from custom_dispatch.errors import GraphError
-from custom_dispatch.format.keys import ASYNC, BUFFERS, FINDINGS_FUNCTION, GRAPH, UPDATES_KEY
+from custom_dispatch.format.keys import ASYNC, BUFFERS, FINDINGS_FUNCTION, GRAPH
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import Interface
-from custom_dispatch.link.graph_functions import check_graph, write_graphs
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.graph_functions import why_no_graph, write_graphs
 from custom_dispatch.link.operations import (
+    REFLECTION,
     functions_of,
     is_declaration,
     is_function,
@@ -19,22 +23,35 @@ from custom_dispatch.link.operations import (
     name_of,
     symbols_of,
     type_of,
+    updates_of,
 )
 
 _PREFIX = "custom_dispatch_function_"
-_REFLECTION = "iree.reflection"
 # IREE's own words on how a function is called from outside. What has some is left to IREE.
 _ABI = "iree.abi"
 
 
-def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) -> None:
-    """Replace every public function by the functions through which it is called from outside.
+def open_to_callers(
+    module: ir.Module,
+    kernels: Mapping[str, Kernel],
+    *,
+    stateless: bool,
+    graph: bool = False,
+    plain: Collection[str] = (),
+) -> bool:
+    """Replace every public function by the functions through which it is called from outside;
+    return whether any is a graph.
 
+    - `kernels`: those that the model calls, by symbol.
     - `stateless`: whether no call leaves anything behind.
     - `graph`: whether each becomes a graph over buffers that stay.
+    - `plain`: the names of those that do not.
+
+    Raises `GraphError`: functions cannot be graphs; it is about the first of them.
     """
     names = {name_of(op) for op in symbols_of(module)}
-    written = []
+    written: list[tuple[ir.Operation, Interface]] = []
+    problems: dict[str, GraphError] = {}
     for op in functions_of(module):
         name = name_of(op)
         # What was found is asked for at once, when nothing else runs.
@@ -52,8 +69,9 @@ def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) 
                     'graph="where possible".',
                 )
             continue
-        if graph:
-            check_graph(op, inputs, outputs)
+        problem = why_no_graph(op, inputs, outputs) if graph and name not in plain else None
+        if problem is not None:
+            problems[name] = problem
         body = _PREFIX + name
         while body in names:
             body += "_"
@@ -71,13 +89,21 @@ def open_to_callers(module: ir.Module, *, stateless: bool, graph: bool = False) 
         )
         _make_private(module, op, body)
         written.append((op, interface))
-    if graph:
-        for text in write_graphs(module, written):
+    for error in problems.values():
+        error.refused = {name: each.found for name, each in problems.items()}
+        raise error
+    # What gives states their first values is no reason for a graph.
+    if graph and any(
+        interface.name not in plain and (interface.inputs or interface.outputs)
+        for _, interface in written
+    ):
+        for text in write_graphs(module, written, kernels, plain):
             append_text(module, text)
-        return
+        return True
     for op, interface in written:
         declared = f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}"
         append_text(module, f"{declared}\n{interface.write()}")
+    return False
 
 
 def append_text(module: ir.Module, text: str) -> list[ir.Operation]:
@@ -90,16 +116,6 @@ def append_text(module: ir.Module, text: str) -> list[ir.Operation]:
     for op in kept:
         module.body.append(op)
     return kept
-
-
-def updates_of(op: ir.Operation) -> tuple[int, ...]:
-    """The arguments whose new values a function returns before its results."""
-    if _REFLECTION not in op.attributes:
-        return ()
-    entries = {item.name: item.attr for item in ir.DictAttr(op.attributes[_REFLECTION])}
-    if UPDATES_KEY not in entries:
-        return ()
-    return tuple(map(int, ir.StringAttr(entries[UPDATES_KEY]).value.split(",")))
 
 
 def _has_interface(op: ir.Operation, names: set[str]) -> bool:
@@ -132,11 +148,11 @@ def _values(types: list[ir.Type]) -> tuple[Value, ...] | None:
 
 def _take_reflection(op: ir.Operation) -> str:
     """Move a function's reflection out of it, as text."""
-    if _REFLECTION not in op.attributes:
+    if REFLECTION not in op.attributes:
         return ""
-    entries = ir.DictAttr(op.attributes[_REFLECTION])
+    entries = ir.DictAttr(op.attributes[REFLECTION])
     text = ", ".join(f"{quote(item.name)} = {item.attr}" for item in entries)
-    del op.attributes[_REFLECTION]
+    del op.attributes[REFLECTION]
     return text
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from iree.compiler import ir
 
 from custom_dispatch.errors import GraphError
+from custom_dispatch.ir.function_body import Value
+from custom_dispatch.ir.interface import State
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.constants import owner_of
+from custom_dispatch.link.elementwise import hidden_copy
 from custom_dispatch.link.operations import (
     functions_of,
     global_of,
@@ -14,6 +21,7 @@ from custom_dispatch.link.operations import (
     set_type,
     type_of,
 )
+from custom_dispatch.link.updates_in_place import updated_in_place
 
 _LOAD, _STORE = "util.global.load", "util.global.store"
 
@@ -30,12 +38,19 @@ def states_of(module: ir.Module) -> dict[str, ir.Type]:
 
 
 def pass_states(
-    function: ir.Operation, states: dict[str, ir.Type]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    function: ir.Operation,
+    states: Mapping[str, ir.Type],
+    kernels: Mapping[str, Kernel],
+    *,
+    copies: bool = False,
+) -> tuple[State, ...]:
     """Let a function take the states that it uses after its arguments, and return new values before
     its results.
 
-    Returns: the states that it uses, those that it changes first; and these alone.
+    - `kernels`: those that it calls, by symbol.
+    - `copies`: whether callers get results themselves, which then must not be what a state is in.
+
+    Returns: the states that it uses, those that it changes first.
     """
     block = function.regions[0].blocks[0]
     used = [
@@ -60,18 +75,45 @@ def pass_states(
             values[name] = op.operands[0]
         op.erase()
     end = block.operations[len(block.operations) - 1].operation
-    results = [*(values[name] for name in changed), *end.operands]
-    with ir.InsertionPoint(end):
-        ir.Operation.create(end.name, operands=results, loc=end.location)
+    new = [values[name] for name in changed]
+    with ir.InsertionPoint(end), end.location:
+        results = list(new)
+        for each in end.operands:
+            # A value that goes to two places would be computed in a third one.
+            is_copied = each in new or (copies and names)
+            is_tensor = isinstance(each.type, ir.RankedTensorType)
+            results.append(hidden_copy(each) if is_copied and is_tensor else each)
+        ir.Operation.create(end.name, operands=results)
     end.erase()
     kind = type_of(function)
     set_type(function, [*kind.inputs, *kinds], [value.type for value in results])
-    return names, changed
+    found = []
+    for name, held in zip(names, list(block.arguments)[len(kind.inputs) :], strict=True):
+        in_place = updated_in_place(values[name], held, kernels)
+        found.append(State(name, value_of(held.type), name in changed, in_place))
+    _hide_first(block)
+    return tuple(found)
+
+
+def _hide_first(block: ir.Block) -> None:
+    """Hide numbers from the compiler before all that takes time: IREE submits that together."""
+    first = block.operations[0]
+    for op in [op.operation for op in block.operations]:
+        number = owner_of(op.operands[0]) if op.name == "util.optimization_barrier" else None
+        if number is not None and number.name == "arith.constant":
+            op.operands[0] = number.clone(ip=ir.InsertionPoint(first)).operation.result
+            op.move_before(first)
+
+
+def value_of(kind: ir.Type) -> Value:
+    """A state's type as that of an argument."""
+    kind = ir.RankedTensorType(kind)
+    return Value(str(kind), tuple(kind.shape))
 
 
 def outline_first_values(
-    module: ir.Module, states: dict[str, ir.Type]
-) -> list[tuple[str, ir.Operation, tuple[str, ...]]]:
+    module: ir.Module, states: Mapping[str, ir.Type]
+) -> list[tuple[str, ir.Operation, tuple[State, ...]]]:
     """Move what gives states their first values into functions, as `pass_states` makes them.
 
     Returns: of each function its symbol, itself, and the states.
@@ -114,7 +156,7 @@ def outline_first_values(
             for op in list(source.regions[0].blocks[0].operations)[:-1]:
                 op.operation.move_before(end)
             source.erase()
-        found.append((symbol, function, pass_states(function, states)[0]))
+        found.append((symbol, function, pass_states(function, states, {})))
     return found
 
 
@@ -136,7 +178,7 @@ def check_kinds(module: ir.Module) -> None:
             )
 
 
-def check_states(module: ir.Module, states: dict[str, ir.Type]) -> None:
+def check_states(module: ir.Module, states: Mapping[str, ir.Type]) -> None:
     """Require that no state is used other than by the functions that are called from outside."""
     for function in functions_of(module):
         if is_declaration(function):

@@ -9,6 +9,7 @@ from iree.compiler import ir
 
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
+from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.elementwise import hidden_copy, hide_results
 from custom_dispatch.link.operations import (
     STATE,
@@ -21,8 +22,8 @@ from custom_dispatch.link.operations import (
     is_public,
     name_of,
     operations_of,
+    updates_of,
 )
-from custom_dispatch.link.public_functions import updates_of
 from custom_dispatch.link.values import may_become, values_from_outside
 
 # Results of these may be any of their tensors.
@@ -140,6 +141,51 @@ def _before(
             return ()
         return [op.operands[kernel.arguments.index(output)]]
     return everything
+
+
+def updated_in_place(value: Any, held: Any, kernels: Mapping[str, Kernel]) -> bool:
+    """Whether a value is one that a function is given, updated where it is and by nothing else; or
+    nobody reads the given one.
+
+    Otherwise updates are made in a copy of it: in one of its own, since IREE has the copy of an
+    argument where nothing can be recorded.
+    """
+    if not list(held.uses):
+        return True
+    before, alone = value, value != held
+    while alone and before != held:
+        op = owner_of(before)
+        inside = [] if op is None else _updated_operands(op, kernels)
+        if op is not None and op.name in _SAME_ELEMENTS:
+            inside = [0]
+        alone = bool(inside)
+        if op is not None and inside:
+            result = ir.OpResult(before).result_number
+            before = op.operands[inside[min(result, len(inside) - 1)]]
+            alone = len(list(before.uses)) == 1  # who else reads it may come later
+    if alone:
+        return True
+    waiting = [held]
+    while waiting:
+        for use in list(waiting.pop().uses):
+            op = use.owner.operation
+            if op.name in _SAME_ELEMENTS:
+                waiting.append(op.result)
+            elif use.operand_number in _updated_operands(op, kernels):
+                with ir.InsertionPoint(op), op.location:
+                    op.operands[use.operand_number] = hidden_copy(op.operands[use.operand_number])
+    return False
+
+
+_SAME_ELEMENTS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")
+
+
+def _updated_operands(op: ir.Operation, kernels: Mapping[str, Kernel]) -> list[int]:
+    """The operands in whose buffers results of an operation are put, of a kernel too."""
+    if op.name not in ("func.call", "util.call"):
+        return _destinations(op)
+    arguments = kernels[callee_of(op)].arguments if callee_of(op) in kernels else ()
+    return [index for index, item in enumerate(arguments) if isinstance(item, InOut)]
 
 
 def separate_updates(module: ir.Module) -> None:

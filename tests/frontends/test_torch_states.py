@@ -188,6 +188,24 @@ def test_each_buffer_has_memory_of_its_own() -> None:
     check(cd.load(cd.torch.compile(model, (numbers(0),), ["cpu"]), "cpu"), model)
 
 
+def exchanged(model: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    a, b = model.a.clone(), model.b.clone()
+    read = model.a.outer(x) + model.c  # which takes longer than what follows
+    model.a.copy_(b)
+    model.b.copy_(a)
+    model.c[2:5] = read[1:4, 3:].sum(0)[:3, None]
+    new = [model.a * x + model.d, model.c.mean(0) + a, model.d.flip(0)]
+    model.d.copy_(new[2])
+    model.e.copy_(scaled(x, model.e))
+    return read, a, model.c[1:3].clone(), new[0], new[1], model.d + 0, model.e + 0, x
+
+
+def test_a_graph_writes_a_state_when_all_have_read_it() -> None:
+    names = {name: numbers(index) for index, name in enumerate("abde")}
+    model = Model(exchanged, **names, c=torch.ones(SIZE, SIZE))
+    check(cd.load(cd.torch.compile(model, (numbers(0),), ["cpu"], graph=True), "cpu"), model)
+
+
 def test_results_and_arguments_stay_as_they_are() -> None:
     def function(model: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = model.kept.clone()

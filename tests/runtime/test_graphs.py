@@ -375,8 +375,9 @@ def test_the_memory_that_graphs_keep_is_reported(module: cd.CompiledModule, tmp_
     report = cd.load(module, "cpu").report()
     kept = dict(report.memory)
     assert kept.pop("transients") < 4096
-    assert kept == {"inputs": 512, "results": 768, "state": 256}  # of both functions
-    line = "kept by graphs: inputs 512 B, results 768 B, state 256 B, transients "
+    # Of both functions; and the state's new value is computed beside the old one.
+    assert kept == {"inputs": 512, "results": 768, "state": 512}
+    line = "kept by graphs: inputs 512 B, results 768 B, state 512 B, transients "
     assert line in str(report)
     path = module.save(tmp_path / "m.vmfb")
     command = [sys.executable, "-m", "custom_dispatch", "inspect", str(path)]
@@ -409,3 +410,60 @@ def test_several_commands_do_not_directly_follow_several() -> None:
     changed = record_once(text.encode()).decode()
     found = [part.count("fill_buffer") for part in changed.split("execution_barrier")]
     assert found == [3, 1, 1, 4, 1, 2, 1, 32, 1, 6, 0]
+
+
+# A prompt of any length, and a step, on one state; and a function that runs other kernels at times.
+PROMPT = f"""
+util.global private mutable @kept = dense<2.0> : {T}
+func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+func.func @prompt(%x: tensor<?xf32>) -> (tensor<?xf32>, {T}) {{
+  %old = util.global.load @kept : {T}
+  %0 = call @simple_mul(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %new = tensor.insert_slice %0 into %old[0] [%n] [1] : tensor<?xf32> into {T}
+  util.global.store %new, @kept : {T}
+  return %0, %new : tensor<?xf32>, {T}
+}}
+func.func @step(%x: {T}) -> {T} {{
+  %old = util.global.load @kept : {T}
+  %1 = tensor.cast %old : {T} to tensor<?xf32>
+  %2 = tensor.cast %x : {T} to tensor<?xf32>
+  %3 = call @simple_mul(%1, %2) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %new = tensor.cast %3 : tensor<?xf32> to {T}
+  util.global.store %new, @kept : {T}
+  return %new : {T}
+}}
+func.func @add(%x: {T}, %n: f32) -> {T} {{
+  %old = util.global.load @kept : {T}
+  %e = tensor.empty() : {T}
+  %1 = linalg.fill ins(%n : f32) outs(%e : {T}) -> {T}
+  %new = arith.addf %old, %1 : {T}
+  util.global.store %new, @kept : {T}
+  return %old : {T}
+}}
+"""
+
+
+def test_what_can_be_a_graph_is_one_and_shares_the_state_of_what_cannot() -> None:
+    with pytest.raises(GraphError, match=r"`prompt` cannot be a graph: argument 0 has an open"):
+        cd.compile(PROMPT, simple_mul, ["cpu"], graph=True)
+    module = cd.compile(PROMPT, simple_mul, ["cpu"], graph="where possible")
+    assert re.findall(r"`(\w+)` cannot be a graph", module.no_graph) == ["prompt", "add"]
+    program = cd.load(module, "cpu")
+    with pytest.raises(CallError, match="`prompt` is no graph"):
+        program.prompt.replay()
+    kept, given, results = np.full(COUNT, 2, np.float32), drawn(4)[: COUNT // 4], []
+    for seed in range(3):
+        kept[: COUNT // 4] = given**2
+        found = program.prompt(given)
+        np.testing.assert_allclose(found[0], given**2, rtol=1e-6)
+        results.append((found[1], kept.copy()))
+        kept *= drawn(seed)
+        np.testing.assert_allclose(program.step.replay(drawn(seed))[0], kept, rtol=1e-6)
+        results.append((program.add.submit(drawn(), 3.0).result(), kept.copy()))
+        kept += 3
+        kept *= kept
+        results.append((program.step(np.asarray(program.add(drawn(), 0.0))), kept.copy()))
+    for found, wanted in results:  # none was written over
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -107,10 +107,11 @@ def convert_torch(
 
 
 def _share_version(functions: Sequence[ir.Operation]) -> None:
-    """Say ONNX's version in every function, of a model from ONNX: IREE's conversion asks each."""
+    """Say ONNX's version in all functions of a model from ONNX: IREE's conversion asks each."""
     versions = [op.attributes[_VERSION] for op in functions if _VERSION in op.attributes]
     for op in functions if versions else ():
-        op.attributes[_VERSION] = versions[0]
+        if _VERSION not in op.attributes:
+            op.attributes[_VERSION] = versions[0]
 
 
 def _errors(log: str) -> str:
