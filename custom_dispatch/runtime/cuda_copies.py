@@ -23,7 +23,11 @@ def to_host(gpu: int, address: int, array: Any) -> None:
 
 
 def to_device(gpu: int, address: int, array: Any) -> None:
-    """Copy a numpy array without gaps to a GPU."""
+    """Copy a numpy array without gaps to a GPU, when others are done with what was there.
+
+    Whoever calls this holds the GPU's `Access`, if another library was given arrays.
+    """
+    driver.wait_for_users(gpu)
     _copy(gpu, "cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), _pointer(array), array.nbytes)
 
 

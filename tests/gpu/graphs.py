@@ -316,6 +316,29 @@ def replays_wait_for_other_streams(directory: Path) -> str:
 
 
 @case
+def memory_of_others_is_not_used_too_early(directory: Path) -> str:
+    """Another library lets go of an array before it has read it: a new one may lie there."""
+    import torch
+
+    program, early, again = loaded(directory, "faults"), 0, 0
+    for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                result = program.none(program.to_device(X))
+                before = result.address
+                given = torch.from_dlpack(result)
+                torch.cuda._sleep(50_000_000)
+                seen = given.clone()
+                del given, result
+                later = program.to_device(np.zeros_like(X))
+                again += later.address == before
+                early += not torch.equal(seen.cpu(), torch.tensor(4 * X))
+    expect(again, "the memory was not used again")
+    expect(not early, f"{early} arrays were written over")
+    return f"{again} of 40 arrays lay where one had been"
+
+
+@case
 def chains_of_replays(directory: Path) -> str:
     program, steps = loaded(directory, "state"), 5000
     flights = [program.main.replay(X, wait=False)]

@@ -208,6 +208,7 @@ class Driver:
 
     def __init__(self, status: int = 0) -> None:
         self.status, self.copied, self.waited = status, 0, 0
+        self.used: list[int] = []
 
     def cuMemcpyDtoHAsync_v2(self, target: Any, source: Any, size: Any, stream: Any) -> int:  # noqa: N802
         if not self.status:
@@ -239,8 +240,12 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Driver], Driver]]
     monkeypatch.setattr(device_array, "_is_mappable", lambda _: False)
     monkeypatch.setattr(driver, "push", lambda gpu: 0 if gpu == 1 else 1)
     monkeypatch.setattr(driver, "pop", lambda: None)
+    monkeypatch.setattr(driver, "wait_for_users", lambda gpu: used.append(gpu))
+
+    used: list[int] = []
 
     def use(fake: Driver) -> Driver:
+        fake.used = used
         monkeypatch.setattr(driver, "cuda_library", lambda: fake)
         return fake
 
@@ -259,6 +264,7 @@ def test_arrays_go_to_a_gpu_and_back_by_the_driver(
         assert there.shape == array.shape
         np.testing.assert_array_equal(there.to_host(), array)
     assert (driver.copied, driver.waited) == (6, 6)
+    assert driver.used == [1, 1, 1]  # what others have been given may lie there
     assert program.to_device(array[None][:0]).to_host().shape == (0,)
     assert driver.copied == 6
 
