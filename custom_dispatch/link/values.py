@@ -34,7 +34,8 @@ _NEUTRAL = {
     "arith.divf": 1.0,
     "math.powf": 1.0,
 }
-_YIELDS = ("linalg.yield", "scf.yield", "tensor.yield")
+_YIELDS = ("linalg.yield", "scf.yield", "tensor.yield", "scf.condition")
+_WHILE = "scf.while"
 # What undoes itself, or what another one does, or does nothing done twice.
 _UNDONE = ("math.absf", "math.ceil", "math.floor", "math.round", "math.roundeven", "math.trunc")
 
@@ -60,8 +61,13 @@ def values_from_outside(module: ir.Module) -> set[ir.Value]:
         for use in value.uses:
             op = use.owner.operation
             waiting += op.results
-            if op.name in _YIELDS:  # as of what reads an element of another tensor
-                waiting.append(op.parent.operation.results[use.operand_number])
+            parent = op.parent.operation if op.name in _YIELDS else None
+            if parent is not None and parent.name == _WHILE:  # one half yields to the other
+                waiting += parent.results
+                for region in parent.regions:
+                    waiting += region.blocks[0].arguments
+            elif parent is not None:  # as of what reads an element of another tensor
+                waiting.append(parent.results[use.operand_number])
             for block in (block for region in op.regions for block in list(region.blocks)[:1]):
                 arguments = block.arguments
                 if op.name.startswith(_LINALG):  # one for each operand, as far as they go

@@ -44,6 +44,8 @@ def attentions(head: int) -> list[tuple[Any, tuple[torch.Tensor, ...], float]]:
         (sdpa, (two, k, v), 2e-6),
         (sdpa, (two[:, :, :1].contiguous(), k, v), 2e-6),
         (sdpa, (two[0], k[0], v[0, :, :, :24].contiguous()), 2e-6),
+        (masked, (two, k, v, seen[0, 0] | (torch.arange(7) == 3)), 2e-6),
+        (masked, (two[0], k[0], v[0], random(1, 7)), 2e-6),
         (lambda q, k, v: sdpa(q, k, v, is_causal=True), (two, k, v), 2e-6),
     ]
     calls += [(masked, (two, k, v, mask), 2e-6) for mask in (seen, hidden, lowest, lowest / 1e38)]

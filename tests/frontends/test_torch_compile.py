@@ -295,6 +295,18 @@ def test_pytorchs_recurrent_networks_compile() -> None:
 
 
 @torch.no_grad()
+def test_loops_until_a_number_of_the_model_compile() -> None:
+    class Loop(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            loop, start = torch._higher_order_ops.while_loop, (torch.tensor(0), x)
+            return loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2), start)[1]
+
+    x = torch.arange(4.0)
+    module = cd.torch.compile(Loop(), (x,), ["cpu"], graph="where possible")
+    assert "lets the host wait" in str(module.no_graph)
+    numpy.testing.assert_array_equal(cd.load(module, "cpu").main(x.numpy()), 8 * x.numpy())
+
+
 def test_parts_without_gradients_are_parts_of_the_model() -> None:
     """As in the rotary embeddings of language models."""
     multiply = cd.torch.register(simple_mul)

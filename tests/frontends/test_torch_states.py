@@ -206,6 +206,18 @@ def test_a_graph_writes_a_state_when_all_have_read_it() -> None:
     check(cd.load(cd.torch.compile(model, (numbers(0),), ["cpu"], graph=True), "cpu"), model)
 
 
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_model_may_return_nothing(graph: bool) -> None:
+    def add(model: Any, x: torch.Tensor) -> None:
+        model.total += x
+
+    model = Model(add, total=torch.ones(SIZE))
+    program = cd.load(cd.torch.compile(model, (numbers(0),), ["cpu"], graph=graph), "cpu")
+    assert program.main(numpy_of(0)) is None
+    with pytest.raises(ModelError, match="result 0 is None"):
+        cd.torch.compile(Model(lambda *_: None), (numbers(0),), ["cpu"])
+
+
 def test_results_and_arguments_stay_as_they_are() -> None:
     def function(model: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = model.kept.clone()

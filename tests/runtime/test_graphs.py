@@ -189,6 +189,13 @@ def test_results_may_be_alike_or_arguments_or_numbers_of_the_model() -> None:
             np.testing.assert_allclose(each, wanted, rtol=1e-6)
 
 
+def test_a_model_of_pytorch_may_return_its_arguments_alone() -> None:
+    torch = pytest.importorskip("torch")
+    module = cd.torch.compile(torch.nn.Identity(), (torch.zeros(COUNT),), ["cpu"], graph=True)
+    x = drawn()
+    np.testing.assert_array_equal(cd.load(module, "cpu").main.replay(x)[0], x)
+
+
 # How many there are is known when the module is loaded.
 HIDDEN_SIZE = f"""
 func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>

@@ -30,6 +30,8 @@ _MOST_NAMES = 3
 class _Writes(TorchDispatchMode):  # type: ignore[misc]
     """Sees which tensors themselves are written, and not stand-ins of theirs."""
 
+    supports_higher_order_operators = True  # such as torch.cond: none declares what it writes
+
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[int, torch.Tensor] = {}
@@ -38,7 +40,8 @@ class _Writes(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        declared = func._schema.arguments if func._schema.is_mutable else ()
+        schema = getattr(func, "_schema", None)
+        declared = schema.arguments if schema is not None and schema.is_mutable else ()
         for index, argument in enumerate(declared):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 value = args[index] if index < len(args) else kwargs.get(argument.name)

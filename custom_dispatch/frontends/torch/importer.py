@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporterHooks
+from torch.export.graph_signature import OutputKind
 
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
@@ -85,6 +86,7 @@ def export_model(
         except Exception as error:  # any code of the model's runs here
             raise export_error(error, model) from error
     inline_regions(program)
+    _return_nothing(program)
     check_program(program)
     _use_other_names(program)
     program = with_buffers(program)
@@ -101,6 +103,16 @@ def export_model(
     program.graph_module.graph.eliminate_dead_code()
     program.graph_module.recompile()
     return program
+
+
+def _return_nothing(program: torch.export.ExportedProgram) -> None:
+    """Drop the None of a model that returns nothing, and changes what it holds."""
+    specs, output = program.graph_signature.output_specs, program.graph.output_node()
+    is_alone = len(specs) == 1 or specs[-2].kind != OutputKind.USER_OUTPUT
+    changes = len(specs) > 1 or any(map(changes_a_value, program.graph.nodes))
+    if specs and is_alone and changes and getattr(specs[-1].arg, "value", 0) is None:
+        output.args = (tuple(output.args[0][:-1]),)
+        del specs[-1]
 
 
 def _use_other_names(program: torch.export.ExportedProgram) -> None:
@@ -254,7 +266,7 @@ def _result_types(program: torch.export.ExportedProgram) -> list[str]:
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     found = []
     for spec in program.graph_signature.output_specs:
-        if spec.kind == torch.export.graph_signature.OutputKind.USER_OUTPUT:
+        if spec.kind == OutputKind.USER_OUTPUT:
             value = values.get(getattr(spec.arg, "name", ""))
             kind = element_type_of(value.dtype) if isinstance(value, torch.Tensor) else None
             found.append(kind.name if kind else "")

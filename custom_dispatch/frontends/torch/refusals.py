@@ -186,7 +186,7 @@ def _data_dependent(place: str, what: str, log: str, step: str = _ON_ALL) -> Mod
         f"Sizes or branches of the model depend on its data{place}{what}.",
         expected="sizes that follow from those of the arguments, as with a mask in place of a "
         "selection",
-        next_step=step,
+        next_step=step if log else f"{step[:-1]}.",
         log=log,
     )
 

@@ -74,6 +74,8 @@ def correct_operators(module: ir.Module, *, widens: bool) -> None:
             _scale(op, is_product=bool(match["product"]))
         elif match and (not match["quotient"] or _is_wide(op)):
             _compute_wide(op, len(op.operands), is_typed=bool(match["typed"]))
+        elif name == "torch.aten.scaled_dot_product_attention":
+            _give_mask_all_dims(op)
         elif name == "torch.aten.pow.Tensor_Scalar" and widens:
             root = _ROOTS.get(as_written(op.operands[1]) or 0)
             if root and _element(op.result.type) != "f16":
@@ -133,6 +135,20 @@ def _compute_wide(op: ir.Operation, count: int, *, is_typed: bool = False) -> No
             with ir.InsertionPoint.after(op), op.location:
                 narrow = _cast(result, kind)
             result.replace_all_uses_except(narrow, narrow.owner.operation)
+
+
+def _give_mask_all_dims(op: ir.Operation) -> None:
+    """Put dims of 1 before those of a mask with fewer than the queries, which IREE refuses."""
+    queries, mask = (builtin_type(op.operands[index].type) for index in (0, 3))
+    tensor = ir.RankedTensorType
+    if not (isinstance(queries, tensor) and isinstance(mask, tensor)):
+        return
+    with ir.InsertionPoint(op), op.location:
+        for _ in range(queries.rank - mask.rank):
+            kind = str(op.operands[3].type).replace("[", "[1,", 1)
+            op.operands[3] = create(
+                "torch.aten.unsqueeze", ir.Type.parse(kind), op.operands[3], constant(0)
+            )
 
 
 def _attribute(op: ir.Operation, name: str, default: float) -> float:

@@ -54,8 +54,12 @@ _VERSION = "torch.onnx_meta.opset_version"
 
 
 def is_torch(module: ir.Module) -> bool:
-    """Whether a module has operations of the torch dialect, or of what becomes of some."""
-    return has_operation(module, "torch.", "tm_tensor.")
+    """Whether a module has operations of the torch dialect, or of what becomes of some.
+
+    A function that returns its arguments has its types alone.
+    """
+    has_types = any("!torch." in str(type_of(op)) for op in functions_of(module))
+    return has_types or has_operation(module, "torch.", "tm_tensor.")
 
 
 def convert_torch(
