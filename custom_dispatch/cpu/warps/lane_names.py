@@ -181,13 +181,16 @@ class LaneNames(Builder):
         finally:
             self._vectors, self._scalars = vectors, scalars
 
-    def checkpoint(self) -> tuple[_Made, _Made]:
-        """What is known to be usable now, for `roll_back`."""
-        return dict(self._vectors), dict(self._scalars)
+    def checkpoint(self) -> tuple[_Made, int, _Made, int]:
+        """What is known to be usable now, and how much it is, for `roll_back`."""
+        return self._vectors, len(self._vectors), self._scalars, len(self._scalars)
 
-    def roll_back(self, known: tuple[_Made, _Made]) -> None:
+    def roll_back(self, known: tuple[_Made, int, _Made, int]) -> None:
         """Forget what was made since a checkpoint, whose lines are taken away."""
-        self._vectors, self._scalars = known
+        self._vectors, vectors, self._scalars, scalars = known
+        for made, count in ((self._vectors, vectors), (self._scalars, scalars)):
+            while len(made) > count:
+                made.popitem()
 
     def forget(self) -> None:
         """Begin a block that others may lead to."""
