@@ -197,16 +197,31 @@ class ReadingFlight(Flight):
 
 
 class Order:
-    """In which order the calls of a program take effect: each waits for the one before."""
+    """In which order the calls of a program take effect: each waits for the one before.
+
+    Calls that share state or buffers begin by `with order:`, one after the other.
+    """
 
     __slots__ = ("_thread", "last", "lock")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """Of calls that must not begin at once, since they share buffers."""
+        """Of calls that must not begin at once."""
         self.last: Any = None
         """The call that was submitted last, until it is found to be done."""
         self._thread: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        while isinstance(last := self.last, ThreadFlight):
+            if last.done() or is_submitting_thread():
+                return
+            self.lock.release()  # the thread needs it for the call
+            last.wait()
+            self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
 
     def thread(self) -> ThreadPoolExecutor:
         """The thread that makes calls which can only be waited for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,6 +59,7 @@ class Function:
         self._points = points
         self._context = context
         self._order = order
+        self._turn = contextlib.nullcontext() if points.stateless else order
         self._findings = findings
         self.arguments = Arguments(name, points, device)
         self._result_count = len(points.type.outputs)
@@ -154,9 +155,17 @@ class Function:
         kept = tuple(
             value.copy() if isinstance(value, numpy.ndarray) else value for value in arguments
         )
-        future = self._order.thread().submit(functools.partial(self, *kept, out=out))
-        flight = ThreadFlight(future)
-        self._order.last = flight
+        with self._order:
+            before = self._order.last
+
+            def call() -> Any:
+                with contextlib.suppress(CustomDispatchError):  # that call's own
+                    if before is not None:
+                        before.wait()
+                return self(*kept, out=out)
+
+            future = self._order.thread().submit(call)
+            flight = self._order.last = ThreadFlight(future)
         return Submission(flight, future.result, None)
 
     # -- running
@@ -187,10 +196,11 @@ class Function:
         else:
             if is_cuda:
                 self._wait_for_others(needs)
-            if needs.flights or self._order.last is not None:
-                for before in (*needs.flights, *self._before()):
-                    before.wait()
-            outputs = self._invoke(self._points.waiting, inputs)
+            with self._turn:
+                if needs.flights or self._order.last is not None:
+                    for before in (*needs.flights, *self._before()):
+                        before.wait()
+                outputs = self._invoke(self._points.waiting, inputs)
         return self._results(outputs, None, on_device)
 
     def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
@@ -199,14 +209,15 @@ class Function:
         if device.is_cuda:
             self._wait_for_others(needs)
         flight = Flight(device, inputs, self.translated)
-        inputs.push_ref(self._fence(needs))
-        inputs.push_ref(flight.fence())
-        try:
-            outputs = self._invoke(function, inputs)
-        except CustomDispatchError as error:
-            flight.fail(error)
-            raise
-        self._order.last = flight
+        with self._turn:
+            inputs.push_ref(self._fence(needs))
+            inputs.push_ref(flight.fence())
+            try:
+                outputs = self._invoke(function, inputs)
+            except CustomDispatchError as error:
+                flight.fail(error)
+                raise
+            self._order.last = flight
         return outputs, flight
 
     def _fence(self, needs: Needs) -> Any:

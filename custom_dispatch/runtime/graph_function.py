@@ -115,7 +115,7 @@ class GraphFunction(Function):
                 next_step="pass them in the order of its inputs.",
             )
         with self.access:
-            with self._order.lock:
+            with self._order:
                 needs = self._fill(arguments) if arguments else NEEDS_NOTHING
                 if wait and (self._last is None or self._last.done()):
                     flight = self._start_alone(needs)
@@ -261,7 +261,7 @@ class GraphFunction(Function):
         return (*before, last)
 
     def _start(self, function: Any, inputs: Any, needs: Needs) -> tuple[Any, Flight]:
-        with self._order.lock:
+        with self._order:
             try:
                 outputs, flight = super()._start(function, inputs, needs)
                 self._begun(flight)

@@ -6,7 +6,9 @@ import asyncio
 import gc
 import os
 import signal
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -269,3 +271,67 @@ def test_arrays_of_other_types(kind: str) -> None:
     assert (main.replay(x)[0].to_host() == x).all()
     torch.from_dlpack(main.inputs[0]).fill_(1)
     assert torch.from_dlpack(main.replay()[0]).tolist() == [1] * 8
+
+
+COUNTS = f"""
+util.global private mutable @count = dense<0.0> : {T}
+func.func @next() -> {T} {{
+  %0 = util.global.load @count : {T}
+  %one = arith.constant dense<1.0> : {T}
+  %1 = arith.addf %0, %one : {T}
+  util.global.store %1, @count : {T}
+  return %1 : {T}
+}}
+func.func @after(%x: tensor<?xf32>) -> {T} {{
+  %0 = util.global.load @count : {T}
+  %one = arith.constant dense<1.0> : {T}
+  %1 = arith.addf %0, %one : {T}
+  util.global.store %1, @count : {T}
+  return %1 : {T}
+}}
+"""
+
+
+@pytest.mark.parametrize("graph", ["where possible", False])
+def test_threads_change_state_one_after_the_other(graph: Any) -> None:
+    program = cd.load(cd.compile(COUNTS, [], ["cpu"], graph=graph), "cpu")
+    numbers: list[float] = []
+
+    def call(make: Any) -> None:
+        for _ in range(150):
+            found = make()
+            assert (found == found[0]).all()
+            numbers.append(float(found[0]))
+
+    x = X[:3]
+    every = [program.next, lambda: program.next.submit().result()]
+    every += [lambda: program.after(x), lambda: program.after.submit(x).result()]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            for done in [threads.submit(call, make) for make in every]:
+                done.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert sorted(numbers) == list(range(1, 601))
+
+
+def test_a_call_that_a_thread_makes_keeps_its_place() -> None:
+    program = cd.load(cd.compile(COUNTS, [], ["cpu"], graph="where possible"), "cpu")
+    out, x, wanted = np.empty(COUNT, np.float32), X[:3], 0
+    for _ in range(20):
+        for begin in (
+            lambda: program.next.replay(wait=False),
+            program.next.submit,
+            program.next,
+            lambda: program.after.submit(x),
+            lambda: program.after(x),
+        ):
+            program.next.replay(wait=False)
+            flight = program.next.submit(out=out)  # only a thread can wait to write there
+            begin()
+            wanted += 3
+            flight.result()
+            assert out[0] == wanted - 1
+    assert program.next()[0] == wanted + 1
