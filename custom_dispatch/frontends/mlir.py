@@ -59,6 +59,7 @@ from custom_dispatch.link.public_functions import open_to_callers
 from custom_dispatch.link.updates_in_place import (
     keep_arguments,
     separate_updates,
+    update_copies,
     updated_arguments,
 )
 from custom_dispatch.match.pattern import warn_of_nothing
@@ -227,9 +228,12 @@ def link(
         _merge(module, functions.values(), added)
         for preflight in preflights:
             put_in_front(module, preflight)
-        keep_arguments(module, updated)
         _attach_manifest(module, manifest(library, used, uses, flags).as_text())
         kernels |= {_UNCHECKED + symbol: kernels[symbol] for symbol in unchecked}
+        if graph:
+            in_graphs = {name: each for name, each in updated.items() if name not in plain}
+            updated |= update_copies(module, kernels, in_graphs)
+        keep_arguments(module, updated)
         graphs = open_to_callers(module, kernels, stateless=stateless, graph=graph, plain=plain)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from iree.compiler import ir
 
 from custom_dispatch.errors import GraphError
-from custom_dispatch.format.keys import ASYNC, BUFFERS, FINDINGS_FUNCTION, GRAPH
+from custom_dispatch.format.keys import ASYNC, BUFFERS, FINDINGS_FUNCTION, GRAPH, RESULTS_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import Interface
@@ -29,6 +29,8 @@ from custom_dispatch.link.operations import (
 _PREFIX = "custom_dispatch_function_"
 # IREE's own words on how a function is called from outside. What has some is left to IREE.
 _ABI = "iree.abi"
+_UNSIGNED = "iree.abi.encoding"
+"""What IREE's conversion of StableHLO writes where a tensor had unsigned integers."""
 
 
 def open_to_callers(
@@ -124,10 +126,13 @@ def _has_interface(op: ir.Operation, names: set[str]) -> bool:
     if name.endswith(ends) or any(name + end in names for end in ends):
         return True
     attributes = list(op.attributes)
+    # A front end says itself which results are unsigned.
+    is_described = REFLECTION in op.attributes and RESULTS_KEY in op.attributes[REFLECTION]
+    known = _UNSIGNED if is_described else ""
     for which in ("arg_attrs", "res_attrs"):
         if which in op.attributes:
             for each in ir.ArrayAttr(op.attributes[which]):
-                attributes += [item.name for item in ir.DictAttr(each)]
+                attributes += [item.name for item in ir.DictAttr(each) if item.name != known]
     return any(attribute.startswith(_ABI) for attribute in attributes)
 
 

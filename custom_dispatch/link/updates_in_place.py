@@ -73,15 +73,26 @@ def _reached(
     function: ir.Operation, kernels: Mapping[str, Kernel], outside: Container[ir.Value]
 ) -> set[int]:
     """The arguments in whose buffers a function's own updates in place may be."""
-    everything = frozenset(range(len(function.regions[0].blocks[0].arguments)))
-    waiting: list[Any] = []
+    starts = [op.operands[index] for op, index in _updates(function, kernels)]
+    return _buffers_of(starts, function, kernels, outside)
+
+
+def _updates(function: ir.Operation, kernels: Mapping[str, Kernel]) -> list[tuple[Any, int]]:
+    """The operations of a function that update in place, and which of their operands."""
+    found = [(op, index) for op in operations_of(function) for index in _destinations(op)]
     for call in calls_of(function, set(kernels)):
-        arguments = kernels[callee_of(call)].arguments
-        for operand, value in zip(arguments, call.operands, strict=True):
-            if isinstance(operand, InOut):
-                waiting.append(value)
-    for op in operations_of(function):
-        waiting += [op.operands[index] for index in _destinations(op)]
+        found += [(call, index) for index in _updated_operands(call, kernels)]
+    return found
+
+
+def _buffers_of(
+    waiting: list[Any],
+    function: ir.Operation,
+    kernels: Mapping[str, Kernel],
+    outside: Container[ir.Value],
+) -> set[int]:
+    """The arguments in whose buffers values of a function may be."""
+    everything = frozenset(range(len(function.regions[0].blocks[0].arguments)))
     seen: set[ir.Value] = set()
     found: set[int] = set()
     while waiting:
@@ -222,6 +233,26 @@ def _follows_from_nothing(value: Any) -> bool:
             seen.add(one)
             waiting += op.operands
     return True
+
+
+def update_copies(
+    module: ir.Module, kernels: Mapping[str, Kernel], arguments: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[int, ...]]:
+    """Let updates that might reach arguments update copies; return the arguments they still might.
+
+    IREE's own copies, which `keep_arguments` asks for, are made where nothing can be recorded.
+    """
+    outside = values_from_outside(module)
+    left = {name: set(each) for name, each in arguments.items()}
+    for op in functions_of(module):
+        for update, index in _updates(op, kernels) if name_of(op) in arguments else ():
+            value = update.operands[index]
+            reached = _buffers_of([value], op, kernels, outside) & {*arguments[name_of(op)]}
+            left[name_of(op)] -= reached
+            if reached:
+                with ir.InsertionPoint(update), update.location:
+                    update.operands[index] = hidden_copy(value)
+    return {name: tuple(each) for name, each in left.items()}
 
 
 def keep_arguments(module: ir.Module, arguments: Mapping[str, Sequence[int]]) -> None:

@@ -364,6 +364,23 @@ def test_functions_of_jax_become_graphs() -> None:
     np.testing.assert_allclose(main.replay(x, y)[0], function(x, y), rtol=1e-5)
 
 
+def test_arguments_that_a_graph_of_jax_updates_stay_inputs_of_it() -> None:
+    jax = pytest.importorskip("jax")
+    cache, row = drawn(1).reshape(4, 16), drawn(2)[:16]
+    at, number = np.int32(2), np.array([7, 2**31], np.uint32)
+
+    def function(cache: Any, row: Any, at: Any, number: Any) -> Any:
+        return cache.at[at].set(row), jax.numpy.sort(cache), number >> 1, cache.at[0].set(2 * row)
+
+    given = (cache, row, at, number)
+    main = cd.load(cd.jax.compile(function, given, ["cpu"], graph=True), "cpu").main
+    wanted = function(*map(jax.numpy.asarray, given))
+    for found in (main(*given), main.replay(*given), main.replay()):
+        for each, one in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(each, one)
+            assert np.asarray(each).dtype == one.dtype
+
+
 def test_onnx_models_become_graphs() -> None:
     onnx = pytest.importorskip("onnx")
     make, kind = onnx.helper, onnx.TensorProto.FLOAT
