@@ -86,44 +86,31 @@ def compile(  # noqa: A001 - the public name is cd.compile
 ) -> CompiledModule:
     """Link kernels into a model and compile it for every target, into one file.
 
-    Parameters
-    ----------
-    model
-        A path, MLIR text or an `iree.compiler.ir.Module`; it stays as it is. None gives a module
-        of the kernels alone, each a public function.
-    kernels
-        Declared kernels and choices, or a library that `cd.build` returned (then without
-        targets). A model needs none: IREE compiles all that no kernel computes.
-    targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
-    replace
-        `Pattern`s: their kernels replace what computes the same in the model. They need not be
-        among `kernels`. `replaced` of the result lists the places.
-    flags
-        Further flags for `iree-compile`. The result is then not kept in the store, because a flag
-        may name a file.
-    asynchronous
-        Whether the functions of a module of kernels can also be called asynchronously, or write
-        into given results. Functions of a model can always be called asynchronously.
-    graph
-        Whether each function of the model becomes a graph: its commands are recorded when the
-        module is loaded, over buffers that stay, and a GPU runs them as one CUDA graph. Sizes must
-        be known. See `GraphFunction.replay`. With "where possible" what cannot be one stays as it
-        is, on the same state: `no_graph` of the result says which functions, and why.
-    store
-        Whether to use the store: reuse what was compiled before, and keep what is new.
-    **options
-        As for `cd.build`: compiler, objects, include_dirs, image, ptx_version, fail_on_spill, jobs.
+    - `model`: a path, MLIR text or an `iree.compiler.ir.Module`; it stays as it is. None gives a
+      module of the kernels alone, each a public function.
+    - `kernels`: declared kernels and choices, or a library that `cd.build` returned (then without
+      targets). A model needs none: IREE compiles all that no kernel computes.
+    - `targets`: "cuda:sm_80", "cuda:sm_90a", "cpu", ...; left out, `cd.DEFAULT_TARGETS`.
+    - `replace`: `Pattern`s: their kernels replace what computes the same in the model. They need
+      not be among `kernels`. `replaced` of the result lists the places.
+    - `flags`: further flags for `iree-compile`. The result is then not kept in the store, because a
+      flag may name a file.
+    - `asynchronous`: whether the functions of a module of kernels can also be called
+      asynchronously, or write into given results. Functions of a model can always be called
+      asynchronously.
+    - `graph`: whether each function of the model becomes a graph: its commands are recorded when
+      the module is loaded, over buffers that stay, and a GPU runs them as one CUDA graph. Sizes
+      must be known. See `GraphFunction.replay`. With "where possible" what cannot be one stays as
+      it is, on the same state: `no_graph` of the result says which functions, and why.
+    - `store`: whether to use the store: reuse what was compiled before, and keep what is new.
+    - `**options`: as for `cd.build`: compiler, objects, include_dirs, image, ptx_version,
+      fail_on_spill, jobs.
 
-    Raises
-    ------
-    ModelError
-        The model is not valid MLIR, or IREE cannot compile it; or it cannot be a graph.
-    LinkError
-        The model and the kernels do not fit together, or a pattern that is required is found
-        nowhere.
-    CustomDispatchError
-        Building the kernels failed; see `cd.build`.
+    Raises `ModelError`: the model is not valid MLIR, or IREE cannot compile it; or it cannot be a
+    graph.
+    Raises `LinkError`: the model and the kernels do not fit together, or a pattern that is required
+    is found nowhere.
+    Raises `CustomDispatchError`: building the kernels failed; see `cd.build`.
     """
     patterns = as_list(replace)
     _check_flags(flags)
@@ -353,28 +340,17 @@ def emit(
 ) -> EmittedModule:
     """Write one `.mlir` for stock `iree-compile`, and return the command that compiles it.
 
-    Parameters
-    ----------
-    output
-        The `.mlir` file. Objects are written to the same directory, unless they are embedded.
-    into
-        A model to link the kernels into; without one each kernel is a public function.
-    form
-        "executable": `hal.executable` with a conditioned variant for each target. "source":
-        `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
-    embed
-        Put the objects' bytes into the file.
-    store, **options
-        As for `compile`.
+    - `output`: the `.mlir` file. Objects are written to the same directory, unless they are
+      embedded.
+    - `into`: a model to link the kernels into; without one each kernel is a public function.
+    - `form`: "executable": `hal.executable` with a conditioned variant for each target. "source":
+      `hal.executable.source`, for one CUDA target, or for several through one fatbin image.
+    - `embed`: put the objects' bytes into the file.
+    - `store, **options`: as for `compile`.
 
-    Raises
-    ------
-    DeclarationError
-        The form cannot hold the targets.
-    OutputError
-        A file cannot be written, or is one of the kernels' or the model's.
-    CustomDispatchError
-        As for `compile`.
+    Raises `DeclarationError`: the form cannot hold the targets.
+    Raises `OutputError`: a file cannot be written, or is one of the kernels' or the model's.
+    Raises `CustomDispatchError`: as for `compile`.
     """
     from custom_dispatch.ir.executable import by_path, embedded
     from custom_dispatch.ir.library_module import check_form, write_library_module

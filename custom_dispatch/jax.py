@@ -1,9 +1,6 @@
 """Kernels in functions of JAX: `cd.jax`. Loaded, with JAX, when it is first touched.
 
-Raises
-------
-ToolNotFoundError
-    JAX is not installed.
+Raises `ToolNotFoundError`: JAX is not installed.
 """
 
 from __future__ import annotations
@@ -67,41 +64,26 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     Large arrays that it holds stay outside the module; `save` writes them to a file in the same
     directory.
 
-    Parameters
-    ----------
-    function
-        A function of arrays, jitted or not. It calls kernels through `cd.jax.call`.
-    arguments
-        Example arguments or `jax.ShapeDtypeStruct`s, which determine types and sizes. Containers
-        are flattened: each leaf becomes an argument of the module, and likewise for results.
-    kernels
-        Kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
-        `jax.lax.composite` of their name.
-    replace
-        `Pattern`s, or kernels whose `reference` is JAX code: they replace what computes the same in
-        the function. `replaced` of the result lists the places.
-    name
-        The name of the module's function.
-    inline_bytes
-        Arrays of at most this many bytes become constants of the module instead; None for all of
-        them.
-    verify
-        Whether to run the module on the CPU with these arguments, which are arrays then, and to
-        compare it with the function in JAX; or the largest relative error, 1e-3.
-    targets, graph, flags, store, **options
-        As for `cd.compile`.
+    - `function`: a function of arrays, jitted or not. It calls kernels through `cd.jax.call`.
+    - `arguments`: example arguments or `jax.ShapeDtypeStruct`s, which determine types and sizes.
+      Containers are flattened: each leaf becomes an argument of the module, and likewise for
+      results.
+    - `kernels`: kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
+      `jax.lax.composite` of their name.
+    - `replace`: `Pattern`s, or kernels whose `reference` is JAX code: they replace what computes
+      the same in the function. `replaced` of the result lists the places.
+    - `name`: the name of the module's function.
+    - `inline_bytes`: arrays of at most this many bytes become constants of the module instead; None
+      for all of them.
+    - `verify`: whether to run the module on the CPU with these arguments, which are arrays then,
+      and to compare it with the function in JAX; or the largest relative error, 1e-3.
+    - `targets, graph, flags, store, **options`: as for `cd.compile`.
 
-    Raises
-    ------
-    VerificationError
-        The module computes something else than the function.
-    ModelError
-        JAX cannot export the function, or IREE cannot compile it.
-    LinkError
-        A call does not fit its kernel's declaration, or a pattern that is required is found
-        nowhere.
-    CustomDispatchError
-        Building the kernels failed; see `cd.build`.
+    Raises `VerificationError`: the module computes something else than the function.
+    Raises `ModelError`: JAX cannot export the function, or IREE cannot compile it.
+    Raises `LinkError`: a call does not fit its kernel's declaration, or a pattern that is required
+    is found nowhere.
+    Raises `CustomDispatchError`: building the kernels failed; see `cd.build`.
     """
     check_name(name, "function")
     given = check_callees(kernels)

@@ -1,9 +1,6 @@
 """Kernels in ONNX models: `cd.onnx`. Loaded, with ONNX, when it is first touched.
 
-Raises
-------
-ToolNotFoundError
-    ONNX is not installed.
+Raises `ToolNotFoundError`: ONNX is not installed.
 """
 
 from __future__ import annotations
@@ -73,43 +70,28 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
 
     Its large tensors stay outside the module; `save` writes them to a file in the same directory.
 
-    Parameters
-    ----------
-    model
-        A path, with external data in the same directory, or a `ModelProto`. It calls kernels as
-        operators of a domain other than ONNX's, registered by `register` or otherwise under their
-        names. A function that the model defines for such an operator is ignored. Sizes with a name,
-        or without a value, are dynamic.
-    kernels
-        The kernels and choices that it calls; None for all registered ones.
-    replace
-        `Pattern`s, whose kernels replace what computes the same in the model. `replaced` of the
-        result lists the places.
-    name
-        The name of the module's function.
-    inline_bytes
-        Tensors of at most this many bytes, at least 128, become constants of the module instead;
-        None for all of them, which makes one file, and for large models needs much memory to
-        compile.
-    verify
-        Whether to run the module on the CPU with random inputs, and compare it with the model in
-        ONNX's own evaluator; or the largest relative error, 1e-3. Open sizes are 3 there, and
-        integers 0 and 1.
-    targets, graph, flags, store, **options
-        As for `cd.compile`.
+    - `model`: a path, with external data in the same directory, or a `ModelProto`. It calls kernels
+      as operators of a domain other than ONNX's, registered by `register` or otherwise under their
+      names. A function that the model defines for such an operator is ignored. Sizes with a name,
+      or without a value, are dynamic.
+    - `kernels`: the kernels and choices that it calls; None for all registered ones.
+    - `replace`: `Pattern`s, whose kernels replace what computes the same in the model. `replaced`
+      of the result lists the places.
+    - `name`: the name of the module's function.
+    - `inline_bytes`: tensors of at most this many bytes, at least 128, become constants of the
+      module instead; None for all of them, which makes one file, and for large models needs much
+      memory to compile.
+    - `verify`: whether to run the module on the CPU with random inputs, and compare it with the
+      model in ONNX's own evaluator; or the largest relative error, 1e-3. Open sizes are 3 there,
+      and integers 0 and 1.
+    - `targets, graph, flags, store, **options`: as for `cd.compile`.
 
-    Raises
-    ------
-    VerificationError
-        The module computes something else than the model.
-    ModelError
-        The model is not valid, the type of something in it is not known, or IREE cannot import or
-        compile it.
-    LinkError
-        A node does not fit its kernel's declaration or is of no kernel, or a pattern that is
-        required is found nowhere.
-    CustomDispatchError
-        Building the kernels failed; see `cd.build`.
+    Raises `VerificationError`: the module computes something else than the model.
+    Raises `ModelError`: the model is not valid, the type of something in it is not known, or IREE
+    cannot import or compile it.
+    Raises `LinkError`: a node does not fit its kernel's declaration or is of no kernel, or a
+    pattern that is required is found nowhere.
+    Raises `CustomDispatchError`: building the kernels failed; see `cd.build`.
     """
     patterns = for_targets(patterns_of(replace), check_targets(targets))
     check_name(name, "function")

@@ -17,10 +17,16 @@ class Place:
     """The path of the module that computes it: "layers.0.norm"; empty for the model itself."""
     source: str
     """The line of the user's source, "model.py:31"; empty where the model does not say."""
+    function: str = ""
+    """The function of the module that it is in, where a module has several."""
 
     def __str__(self) -> str:
-        parts = [f"`{self.module}`" if self.module else "", self.source]
+        parts = [f"`{self._path}`" if self._path else "", self.source]
         return " at ".join(part for part in parts if part) or "the model"
+
+    @property
+    def _path(self) -> str:
+        return ": ".join(part for part in (self.function, self.module) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ class Replaced:
         return [
             (
                 item.kernel,
-                item.place.module or "-",
+                item.place._path or "-",
                 item.place.source or "-",
                 ", ".join(f"{key}={value!r}" for key, value in item.scalars.items()) or "-",
             )
@@ -160,7 +166,7 @@ def _near_rows(misses: Sequence[NearMiss]) -> list[tuple[str, ...]]:
     return [
         (
             kernel,
-            (places[0].module or "-") + f" and {len(places) - 1} more" * (len(places) > 1),
+            (places[0]._path or "-") + f" and {len(places) - 1} more" * (len(places) > 1),
             places[0].source or "-",
             reason,
         )

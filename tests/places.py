@@ -16,7 +16,7 @@ def replaced_in_torch(model: Any, arguments: Any, items: Any, shapes: Any = None
     from custom_dispatch.frontends.torch.replacing import import_with_kernels
 
     program = export_model(model, arguments, shapes)
-    imported, report, _ = import_with_kernels(program, "main", 4096, items, [])
+    imported, report, _ = import_with_kernels({"main": program}, 4096, items, [])
     assert report is not None
     assert imported.module.operation.verify()
     assert "torch.bind_symbolic_shape" not in str(imported.module)

@@ -118,12 +118,8 @@ class PlacedModel:
 def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> PlacedModel:
     """Find a model's calls of kernels, and put kernels where it computes what they do.
 
-    Parameters
-    ----------
-    model
-        It declares each kernel it calls as a private function without a body.
-    replace
-        Patterns: kernels, and what they are to be put in the place of.
+    - `model`: it declares each kernel it calls as a private function without a body.
+    - `replace`: patterns: kernels, and what they are to be put in the place of.
     """
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
@@ -183,23 +179,14 @@ def link(
 ) -> LinkedModel:
     """Put a library's kernels into a model.
 
-    Parameters
-    ----------
-    model
-        It declares each kernel it calls as a private function without a body; or what `place`
-        made of such a model, with the library's kernels.
-    reference
-        How the IR refers to objects: `by_path` or `embedded`.
-    form
-        "executable" or "source".
-    apart
-        Keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
-    graph
-        Let its functions become graphs: see `ir/graph_interface.py`.
-    plain
-        The names of those that do not.
-    flags
-        Those that `iree-compile` will be given, for the manifest.
+    - `model`: it declares each kernel it calls as a private function without a body; or what
+      `place` made of such a model, with the library's kernels.
+    - `reference`: how the IR refers to objects: `by_path` or `embedded`.
+    - `form`: "executable" or "source".
+    - `apart`: keep the CPU variants' code out of the module, for `compile_mlir` to put it in.
+    - `graph`: let its functions become graphs: see `ir/graph_interface.py`.
+    - `plain`: the names of those that do not.
+    - `flags`: those that `iree-compile` will be given, for the manifest.
     """
     if not isinstance(model, PlacedModel):
         model = place(model, [*library.kernels, *library.choices])

@@ -60,6 +60,8 @@ class OutsideWeights:
         # Weights of the same bytes are one parameter, whatever their names and shapes.
         self._parameters: dict[str, Parameter] = {}
         self._globals: dict[tuple[str, str], str] = {}
+        self.declared: set[str] = set()
+        """The globals that the module has; none in one that is to be merged with it."""
 
     @property
     def parameters(self) -> Parameters | None:
@@ -120,14 +122,14 @@ class OutsideWeights:
         - `kind`: the tensor's type there.
         """
         key = (parameter.sha256, str(kind))
-        if key not in self._globals:
-            symbol = f"{PARAMETER}{len(self._globals)}.{parameter.name}"
+        symbol = self._globals.setdefault(key, f"{PARAMETER}{len(self._globals)}.{parameter.name}")
+        if symbol not in self.declared:
+            self.declared.add(symbol)
             where = f"#flow.parameter.named<{quote(SCOPE)}::{quote(parameter.name)}>"
             added = ir.Module.parse(f"util.global private @{quote(symbol)} = {where} : {kind}")
             first = ir.InsertionPoint.at_block_begin(module.regions[0].blocks[0])
             added.body.operations[0].operation.clone(first)
-            self._globals[key] = symbol
-        return self._globals[key]
+        return symbol
 
 
 def describe(

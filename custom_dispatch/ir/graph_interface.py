@@ -31,7 +31,6 @@ from custom_dispatch.ir.function_body import (
     Value,
     await_fence,
     begin,
-    call_body,
     copy_tensors,
     declaration,
     export_tensors,
@@ -43,7 +42,7 @@ from custom_dispatch.ir.function_body import (
     write_function,
     written,
 )
-from custom_dispatch.ir.interface import Interface, reflection, write_waiting
+from custom_dispatch.ir.interface import Interface, State, reflection, write_waiting
 
 TRANSIENTS = "custom_dispatch.transients"
 """The global that holds the buffer for what is neither argument nor result nor state. Its size is
@@ -199,21 +198,12 @@ def allocate_buffers(sizes: Mapping[str, int], where: tuple[str, str] = _DEVICE)
     return f"{''.join(globals_)}util.initializer {{\n{lines}\n}}\n" if sizes else ""
 
 
-def write_first_values(function: str, states: Mapping[str, Value]) -> str:
-    """What calls a function for the first values of states when the module is loaded, as text.
-
-    It takes what the states' buffers hold, and returns what they are to hold.
-    """
+def write_first_values(function: str, states: tuple[State, ...], outputs: tuple[Value, ...]) -> str:
+    """What calls a function for the first values of states when the module is loaded, as text."""
     body = Emitter(1)
-    values = tuple(states.values())
     none = body.pure(f"util.null : {FENCE}", "none")
     done = make_fence(body, "done")
-    buffers = [load_buffer(body, name) for name in states]
-    held = import_tensors(body, values, buffers, none, consumed=range(len(values)), kind=BUFFER)
-    results = call_body(body, function, values, values, held)
-    for index, (item, target) in enumerate(zip(values, buffers, strict=True)):
-        results[index] = written(body, results[index], item, target, none, kind=BUFFER)
-    signal_after(body, values, results, none, done, used=len(results))
+    Interface("", function, (), outputs, states=states).write_call(body, (), none, done)
     await_fence(body, done)
     lines = "\n".join([*body.lines, "  util.return"])
     return f"util.initializer {{\n{lines}\n}}\n"

@@ -29,29 +29,20 @@ class Choice(Callee):
     the sizes are known when a model is compiled, the choice is made then; otherwise the module
     decides at each call.
 
-    Parameters
-    ----------
-    name
-        The name by which a model calls the choice; none of its kernels may have that name.
-    kernels
-        The kernels, the preferred one first. Their inputs and their results have the same names in
-        the same order.
-    tuning
-        The table that `custom-dispatch tune` writes, beside the file that declares the choice:
-        "gemm.tuning.json". Among kernels that fit a call, the one that was fastest for its sizes,
-        or the nearest measured sizes, is then taken; if the file does not exist, the first one. Or
-        another choice with a table, whose first kernels correspond to these in the same order, for
-        instance with other types; its measurements then apply to these.
-    rules
-        Conditions on dims, by kernel name, for sizes that were not measured or of which several are
-        unknown: a kernel is taken only where its conditions hold. Kernels after the first one that
-        takes everything are candidates for tables only.
+    - `name`: the name by which a model calls the choice; none of its kernels may have that name.
+    - `kernels`: the kernels, the preferred one first. Their inputs and their results have the same
+      names in the same order.
+    - `tuning`: the table that `custom-dispatch tune` writes, beside the file that declares the
+      choice: "gemm.tuning.json". Among kernels that fit a call, the one that was fastest for its
+      sizes, or the nearest measured sizes, is then taken; if the file does not exist, the first
+      one. Or another choice with a table, whose first kernels correspond to these in the same
+      order, for instance with other types; its measurements then apply to these.
+    - `rules`: conditions on dims, by kernel name, for sizes that were not measured or of which
+      several are unknown: a kernel is taken only where its conditions hold. Kernels after the first
+      one that takes everything are candidates for tables only.
 
-    Raises
-    ------
-    DeclarationError
-        No kernels are given, their operands or names do not fit together, or a rule names no
-        kernel of the choice.
+    Raises `DeclarationError`: no kernels are given, their operands or names do not fit together, or
+    a rule names no kernel of the choice.
     """
 
     name: str
@@ -243,19 +234,12 @@ class Choice(Callee):
         Nothing is compiled. Optional operands count as given, and types are as the first kernel
         with these dims declares them.
 
-        Parameters
-        ----------
-        target
-            Where the call runs. By default, where calls run on this machine.
-        **dims
-            The size of every dim of the inputs; leading dims are `batch`, as one.
+        - `target`: where the call runs. By default, where calls run on this machine.
+        - `**dims`: the size of every dim of the inputs; leading dims are `batch`, as one.
 
-        Raises
-        ------
-        CallError
-            A dim is unknown or missing, a size is not valid, or no kernel takes these sizes.
-        DeclarationError
-            The target is not valid, or the table is damaged.
+        Raises `CallError`: a dim is unknown or missing, a size is not valid, or no kernel takes
+        these sizes.
+        Raises `DeclarationError`: the target is not valid, or the table is damaged.
         """
         found: Taken = eager("call_choice").which(self, target, dims)
         return found

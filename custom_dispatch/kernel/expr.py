@@ -276,10 +276,7 @@ def dim(name: str) -> Dim:
 
     Two dims of the same name are the same dim.
 
-    Raises
-    ------
-    DeclarationError
-        The name is not an identifier.
+    Raises `DeclarationError`: the name is not an identifier.
     """
     return Dim(name)
 

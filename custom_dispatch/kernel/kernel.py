@@ -89,67 +89,45 @@ class Kernel(Callee):
 
     A kernel is data: declaring one reads no file and loads neither IREE nor CUDA.
 
-    Parameters
-    ----------
-    name
-        The name by which a model calls it; also the `__global__` function's, without `entry`.
-    source
-        The `.cu` file, relative to the file that declares the kernel.
-    operands
-        `In`, `Out`, `InOut`, `Scratch`, `Scalar` and `Struct`, in the order of the C signature.
-    block
-        Threads in each block: one to three integers.
-    grid
-        Blocks in the grid: one to three dim expressions.
-    dynamic_shared_memory
-        Bytes of `extern __shared__` memory.
-    include_dirs
-        Directories searched for headers after the source's own, relative to the file that declares
-        the kernel.
-    options
-        Compiler options, in nvcc's spelling: ["-use_fast_math", "-DTILE=64"].
-    objects
-        Objects built elsewhere, by target, instead of a source: {"cuda:sm_90": "kernel.ptx"}.
-    launch_bounds
-        The thread limit in the source's `__launch_bounds__`. A larger block is refused when the
-        kernel is declared instead of when the PTX is read.
-    max_registers
-        The register limit of each thread, written into the PTX (`.maxnreg`). A low limit lets more
-        blocks run at once, or causes spills.
-    cluster
-        Blocks in a cluster: one to three integers, as in the source's `__cluster_dims__`. The grid
-        must be a multiple of it.
-    entry
-        The `__global__` function's name if it is not `name`: a plain or mangled name, or a C++
-        name such as "ns::scale", "rms_norm<float, 256>" (which is instantiated) or, to choose an
-        overload, "scale(const float*, int)".
-    reference
-        What the kernel computes, as a function of the same arguments: numpy in, numpy out.
-    fallback
-        "reference" lets calls from Python run the reference, with a warning, if the CPU target
-        cannot run the kernel, for instance because it uses `wgmma`. A compiled module cannot hold a
-        Python function, so compiling one for the CPU is still refused.
-    requires
-        Conditions on dims that must all hold for a call: `[n % 4 == 0, n <= 8192]`. Other calls are
-        refused; a `Choice` then takes another kernel.
-    flops
-        Floating-point operations of one call, as an expression of dims: `2 * m * n * k`. Only
-        `custom-dispatch bench` and `profile` read it.
-    bytes_moved
-        Bytes that one call reads and writes at least, if that is not every `In` and `Out` once and
-        every `InOut` twice: `2 * rows * width * 4` of a kernel that writes some rows of a cache.
-        Only `bench` and `profile` read it.
-    implementations
-        Other code for single targets: `{"cuda:sm_90a": cd.Implementation(source=...)}`. It is used
-        for exactly that target, "cpu" for every CPU. Other targets and "cpu:checked" use the
-        kernel's main code. A call must fit the grids of all.
+    - `name`: the name by which a model calls it; also the `__global__` function's, without `entry`.
+    - `source`: the `.cu` file, relative to the file that declares the kernel.
+    - `operands`: `In`, `Out`, `InOut`, `Scratch`, `Scalar` and `Struct`, in the order of the C
+      signature.
+    - `block`: threads in each block: one to three integers.
+    - `grid`: blocks in the grid: one to three dim expressions.
+    - `dynamic_shared_memory`: bytes of `extern __shared__` memory.
+    - `include_dirs`: directories searched for headers after the source's own, relative to the file
+      that declares the kernel.
+    - `options`: compiler options, in nvcc's spelling: ["-use_fast_math", "-DTILE=64"].
+    - `objects`: objects built elsewhere, by target, instead of a source: {"cuda:sm_90":
+      "kernel.ptx"}.
+    - `launch_bounds`: the thread limit in the source's `__launch_bounds__`. A larger block is
+      refused when the kernel is declared instead of when the PTX is read.
+    - `max_registers`: the register limit of each thread, written into the PTX (`.maxnreg`). A low
+      limit lets more blocks run at once, or causes spills.
+    - `cluster`: blocks in a cluster: one to three integers, as in the source's `__cluster_dims__`.
+      The grid must be a multiple of it.
+    - `entry`: the `__global__` function's name if it is not `name`: a plain or mangled name, or a
+      C++ name such as "ns::scale", "rms_norm<float, 256>" (which is instantiated) or, to choose an
+      overload, "scale(const float*, int)".
+    - `reference`: what the kernel computes, as a function of the same arguments: numpy in, numpy
+      out.
+    - `fallback`: "reference" lets calls from Python run the reference, with a warning, if the CPU
+      target cannot run the kernel, for instance because it uses `wgmma`. A compiled module cannot
+      hold a Python function, so compiling one for the CPU is still refused.
+    - `requires`: conditions on dims that must all hold for a call: `[n % 4 == 0, n <= 8192]`. Other
+      calls are refused; a `Choice` then takes another kernel.
+    - `flops`: floating-point operations of one call, as an expression of dims: `2 * m * n * k`.
+      Only `custom-dispatch bench` and `profile` read it.
+    - `bytes_moved`: bytes that one call reads and writes at least, if that is not every `In` and
+      `Out` once and every `InOut` twice: `2 * rows * width * 4` of a kernel that writes some rows
+      of a cache. Only `bench` and `profile` read it.
+    - `implementations`: other code for single targets: `{"cuda:sm_90a":
+      cd.Implementation(source=...)}`. It is used for exactly that target, "cpu" for every CPU.
+      Other targets and "cpu:checked" use the kernel's main code. A call must fit the grids of all.
 
-    Raises
-    ------
-    DeclarationError
-        An argument is wrong, or the arguments contradict each other.
-    SignatureError
-        The C signature cannot be adapted to IREE's calling convention.
+    Raises `DeclarationError`: an argument is wrong, or the arguments contradict each other.
+    Raises `SignatureError`: the C signature cannot be adapted to IREE's calling convention.
     """
 
     # A new keyword is a parameter of `__init__` with its documentation, a field, in the order in
@@ -209,12 +187,8 @@ class Kernel(Callee):
     def _take(self, given: Mapping[str, Any], base: Path) -> None:
         """Check parts and take them; then see that all go together.
 
-        Parameters
-        ----------
-        given
-            Every part by name, or those that differ from what the kernel has.
-        base
-            The directory that paths are relative to.
+        - `given`: every part by name, or those that differ from what the kernel has.
+        - `base`: the directory that paths are relative to.
         """
         for part in fields(self):
             check, other = part.metadata.get("check"), part.metadata.get("with")
@@ -314,17 +288,12 @@ class Kernel(Callee):
         The source is compiled again only if `options` differ, which is necessary if the block size
         is a macro or a template argument of the source.
 
-        Parameters
-        ----------
-        name
-            Another name, needed if a model calls both kernels.
-        block, grid, dynamic_shared_memory, launch_bounds, max_registers, cluster, options
-            As for a kernel. If the grid depends on the block size, pass a new grid as well.
+        - `name`: another name, needed if a model calls both kernels.
+        - `block, grid, dynamic_shared_memory, launch_bounds, max_registers, cluster, options`: as
+          for a kernel. If the grid depends on the block size, pass a new grid as well.
 
-        Raises
-        ------
-        DeclarationError
-            An argument is wrong, or does not fit the rest of the declaration.
+        Raises `DeclarationError`: an argument is wrong, or does not fit the rest of the
+        declaration.
         """
         changes = sources.given_parts(launch, Launch, "Kernel.with_launch")
         return self._again(**changes if name is None else {"name": name, **changes})

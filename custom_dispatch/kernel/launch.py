@@ -86,11 +86,8 @@ class Callee:
         order, or by keyword, and returns the `Out`s and `InOut`s: one alone, several as a tuple.
         The kernel is built on its first call.
 
-        Raises
-        ------
-        CallError
-            The arguments do not fit the declaration; of a choice, the message says why not, for
-            each kernel.
+        Raises `CallError`: the arguments do not fit the declaration; of a choice, the message says
+        why not, for each kernel.
         """
         return eager("call").launch(BoundKernel(self, "auto"), arguments, keywords)
 
@@ -99,14 +96,9 @@ class Callee:
     ) -> BoundKernel:
         """The same kernel or choice, to be called on a device of the caller's choice.
 
-        Parameters
-        ----------
-        device
-            "auto" for the best there is, "cuda", "cuda:1" for the second GPU, "cpu", or
-            "cpu:checked", which finds mistakes. "auto" and "cuda" are the GPU of the arrays.
-        compiler
-            What compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
-        store
-            Whether to use the store: reuse what was compiled before, and keep what is new.
+        - `device`: "auto" for the best there is, "cuda", "cuda:1" for the second GPU, "cpu", or
+          "cpu:checked", which finds mistakes. "auto" and "cuda" are the GPU of the arrays.
+        - `compiler`: what compiles the source: "nvrtc", "nvcc", or "auto", as of `cd.build`.
+        - `store`: whether to use the store: reuse what was compiled before, and keep what is new.
         """
         return BoundKernel(self, device, compiler, store)

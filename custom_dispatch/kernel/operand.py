@@ -23,21 +23,13 @@ def set_fields(item: object, **values: object) -> None:
 class Buffer:
     """A pointer parameter: a dense, row-major buffer. Use `In`, `Out` or `InOut`.
 
-    Parameters
-    ----------
-    name
-        The operand's name, in errors, generated functions and keyword calls.
-    dtype
-        The element type: "f32", "bf16", "i32", ...
-    shape
-        One entry a dimension, outermost first: a dim, an integer or an expression of dims.
-        An empty shape is a single element. `...`, first in it, stands for any number of leading
-        dims, none among them: the same ones in every operand that has it.
+    - `name`: the operand's name, in errors, generated functions and keyword calls.
+    - `dtype`: the element type: "f32", "bf16", "i32", ...
+    - `shape`: one entry a dimension, outermost first: a dim, an integer or an expression of dims.
+      An empty shape is a single element. `...`, first in it, stands for any number of leading dims,
+      none among them: the same ones in every operand that has it.
 
-    Raises
-    ------
-    DeclarationError
-        The name, dtype or shape is not valid.
+    Raises `DeclarationError`: the name, dtype or shape is not valid.
     """
 
     name: str
@@ -108,13 +100,9 @@ def _size(size: Expr | int | EllipsisType, where: str) -> Expr:
 class In(Buffer):
     """A buffer that the kernel only reads: `const float*`.
 
-    Parameters
-    ----------
-    name, dtype, shape
-        As of every buffer.
-    optional
-        Whether it may be absent. The kernel gets a null pointer then. A call passes None, or leaves
-        it out; a model passes a tensor without elements. Its dims come from other operands.
+    - `name, dtype, shape`: as of every buffer.
+    - `optional`: whether it may be absent. The kernel gets a null pointer then. A call passes None,
+      or leaves it out; a model passes a tensor without elements. Its dims come from other operands.
     """
 
     __slots__ = ()
@@ -164,10 +152,7 @@ class Scratch(Buffer):
     has to write what it reads, and the content is lost after the call. The address is a multiple of
     64 bytes.
 
-    Parameters
-    ----------
-    name, dtype, shape
-        As of every buffer; the shape has no `...`, where `cd.batch` can stand.
+    - `name, dtype, shape`: as of every buffer; the shape has no `...`, where `cd.batch` can stand.
     """
 
     __slots__ = ()
@@ -196,20 +181,12 @@ class Scratch(Buffer):
 class Scalar:
     """A parameter passed by value.
 
-    Parameters
-    ----------
-    name
-        The operand's name.
-    dtype
-        "i32", "u64", "f64", "bool", "f16", ...: any element type but the 8-bit floats.
-    value
-        An expression of dims that is passed automatically; without it the scalar is an argument of
-        the call.
+    - `name`: the operand's name.
+    - `dtype`: "i32", "u64", "f64", "bool", "f16", ...: any element type but the 8-bit floats.
+    - `value`: an expression of dims that is passed automatically; without it the scalar is an
+      argument of the call.
 
-    Raises
-    ------
-    DeclarationError
-        The name, dtype or value is not valid.
+    Raises `DeclarationError`: the name, dtype or value is not valid.
     """
 
     name: str
@@ -294,22 +271,14 @@ class Struct:
     It is an argument of the call, given as a mapping from field names to values. In a model's
     function its numbers are consecutive scalar arguments, the elements of an array one by one.
 
-    Parameters
-    ----------
-    name
-        The operand's name.
-    alignment
-        Bytes, if C aligns the struct more strictly than its fields: 16 for a `float4`, 8 for a
-        `float2`. Positional only, like the name: every keyword is a field.
-    **fields
-        The fields in the order of the C declaration: an element type, or (type, count) for an
-        array. They are laid out as in C. Instead of an inner struct, list its fields, if it needs
-        no padding of its own.
+    - `name`: the operand's name.
+    - `alignment`: bytes, if C aligns the struct more strictly than its fields: 16 for a `float4`, 8
+      for a `float2`. Positional only, like the name: every keyword is a field.
+    - `**fields`: the fields in the order of the C declaration: an element type, or (type, count)
+      for an array. They are laid out as in C. Instead of an inner struct, list its fields, if it
+      needs no padding of its own.
 
-    Raises
-    ------
-    DeclarationError
-        The name, a field or the alignment is not valid.
+    Raises `DeclarationError`: the name, a field or the alignment is not valid.
     """
 
     name: str

@@ -203,10 +203,7 @@ class Target:
     def parse(cls, text: str | Target) -> Target:
         """Read `cuda:sm_90a`, `cpu`, `cpu:host`, `cpu:x86-64-v3`, `cpu:aarch64` or `cpu:checked`.
 
-        Raises
-        ------
-        DeclarationError
-            The text names no target.
+        Raises `DeclarationError`: the text names no target.
         """
         if isinstance(text, Target):
             return text

@@ -113,7 +113,7 @@ def write_graphs(
         allocate_buffers({**sizes, TRANSIENTS: 1}),
         *(
             f"func.func private @{quote(symbol)}{type_of(op)}\n"
-            + write_first_values(symbol, {state.name: state.value for state in used})
+            + write_first_values(symbol, used, tuple(map(value_of, type_of(op).results)))
             for symbol, op, used in first
         ),
         *written,

@@ -163,6 +163,11 @@ def type_of(op: ir.Operation) -> ir.FunctionType:
     return ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
 
 
+def called_functions(module: ir.Operation) -> list[ir.Operation]:
+    """The functions that take arguments from outside."""
+    return [op for op in functions_of(module) if is_public(op) and type_of(op).inputs]
+
+
 def set_type(op: ir.Operation, inputs: Sequence[ir.Type], results: Sequence[ir.Type]) -> None:
     """Give a function another type."""
     kind = ir.FunctionType.get(list(inputs), list(results))

@@ -53,17 +53,11 @@ class Replaceable:
 
         Sizes that are not known count as those for which the kernel is meant.
 
-        Parameters
-        ----------
-        cuda, cpu
-            Conditions on the kernel's dims, all of which hold where the kernel is faster, on GPUs
-            and on CPUs. Those for GPUs count if a module is compiled for both. With None the
-            pattern is left out there, and so is what it rewrites.
+        - `cuda, cpu`: conditions on the kernel's dims, all of which hold where the kernel is
+          faster, on GPUs and on CPUs. Those for GPUs count if a module is compiled for both. With
+          None the pattern is left out there, and so is what it rewrites.
 
-        Raises
-        ------
-        DeclarationError
-            An item is no condition on the kernel's dims.
+        Raises `DeclarationError`: an item is no condition on the kernel's dims.
         """
         rules = {
             backend: None if given is None else check_requires(self.kernel.name, given)
@@ -120,31 +114,21 @@ Anything = TypeVar("Anything", bound=Replaceable)
 class Pattern(Replaceable):
     """A kernel, and what it computes, as a function in the dialects of the model.
 
-    Parameters
-    ----------
-    kernel
-        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
-        match.
-    computes
-        One or several modules as MLIR text, each with one public function. Its parameters are the
-        kernel's operands in a call's order: tensors, and numbers for value-less scalars. Optional
-        operands may be left out, the last ones first. A size `?` stands for every size.
-    fixed
-        Scalars that have this value in the functions instead of being a parameter:
-        {"causal": True}. A value may be a function of dims, which must be known in the model:
-        {"scale": lambda dim: dim**-0.5}.
-    axes
-        For operands and results whose axes have another order in the functions, that order as in
-        `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is inserted.
-    rewrites
-        For models of PyTorch, as of `cd.torch.Pattern`.
-    required
-        Whether it is an error if nothing matches.
+    - `kernel`: the kernel that replaces the matches; or a choice, whose first fitting kernel
+      replaces each match.
+    - `computes`: one or several modules as MLIR text, each with one public function. Its parameters
+      are the kernel's operands in a call's order: tensors, and numbers for value-less scalars.
+      Optional operands may be left out, the last ones first. A size `?` stands for every size.
+    - `fixed`: scalars that have this value in the functions instead of being a parameter:
+      {"causal": True}. A value may be a function of dims, which must be known in the model:
+      {"scale": lambda dim: dim**-0.5}.
+    - `axes`: for operands and results whose axes have another order in the functions, that order as
+      in `numpy.transpose`: {"k": (0, 2, 1)}. They are transposed where a kernel is inserted.
+    - `rewrites`: for models of PyTorch, as of `cd.torch.Pattern`.
+    - `required`: whether it is an error if nothing matches.
 
-    Raises
-    ------
-    DeclarationError
-        An argument has the wrong type. Errors in the MLIR text are reported at compile time.
+    Raises `DeclarationError`: an argument has the wrong type. Errors in the MLIR text are reported
+    at compile time.
     """
 
     computes: tuple[str, ...]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of, shortest
-from custom_dispatch.link.operations import NODE, kind_of, name_in_text
+from custom_dispatch.link.operations import NODE, called_functions, kind_of, name_in_text, name_of
 from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.types import as_text
@@ -153,11 +153,18 @@ def place_of(op: ir.Operation) -> Place:
     any, else the functions.
     """
     text = str(op.location)
-    plain = NODE.fullmatch(text)
-    if plain is not None:
-        return Place(plain[1], "")
-    names = _NAMES.search(text)
-    return place_at(names[1].split("/")[:-1] if names else [], _FRAME.findall(text))
+    plain, names = NODE.fullmatch(text), _NAMES.search(text)
+    scopes = names[1].split("/")[:-1] if names else []
+    place = Place(plain[1], "") if plain else place_at(scopes, _FRAME.findall(text))
+    return replace(place, function=_function_of(op))
+
+
+def _function_of(op: ir.Operation) -> str:
+    """The function that an operation is in, where its module has several that take arguments."""
+    while op.parent is not None and op.parent.parent is not None:
+        op = op.parent.operation
+    called = called_functions(op.parent) if op.parent is not None else []
+    return name_of(op) if len(called) > 1 and op in called else ""
 
 
 def place_at(scopes: Iterable[str], frames: Sequence[tuple[str, str, Any]]) -> Place:

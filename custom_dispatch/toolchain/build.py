@@ -75,47 +75,29 @@ def build(
 ) -> Library:
     """Build kernels for targets, and check every object against its kernels' declarations.
 
-    Parameters
-    ----------
-    kernels
-        One or several declared kernels, and choices of them. Kernels of one source with equal
-        options are built together.
-    targets
-        "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", "cpu:aarch64", ...; or "cpu:checked" by
-        itself, for which sources are compiled with line numbers. Left out, `cd.DEFAULT_TARGETS`:
-        every GPU from Ampere on, Hopper with its own instructions, and the CPU.
-    compiler
-        "nvrtc", "nvcc", or "auto": NVRTC where installed, and nvcc for each source that NVRTC
-        does not take, such as one with code for the host.
-    objects
-        A directory of objects built elsewhere, named NAME_sm_XX.ptx (.cubin, .fatbin) after the
-        source, as this project's CMake function writes them. Nothing is compiled then.
-    include_dirs
-        Directories searched for headers, after the source's own.
-    image
-        The form of objects: "ptx", which also runs on later GPUs; "cubin", machine code for each
-        target, which loads without compilation and runs on no other; or "fatbin", both for every
-        target in one object, from which the driver takes what fits. Prebuilt machine code stays as
-        it is.
-    ptx_version
-        The PTX ISA version of the objects, "8.0", for drivers older than the compiler.
-    fail_on_spill
-        Refuse a kernel that spills registers to memory on a target.
-    jobs
-        How many compilations run at once; one for each CPU when omitted.
-    store
-        Whether to use the store: reuse what was compiled before, and keep what is new.
+    - `kernels`: one or several declared kernels, and choices of them. Kernels of one source with
+      equal options are built together.
+    - `targets`: "cuda:sm_80", "cuda:sm_90a", "cpu", "cpu:host", "cpu:aarch64", ...; or
+      "cpu:checked" by itself, for which sources are compiled with line numbers. Left out,
+      `cd.DEFAULT_TARGETS`: every GPU from Ampere on, Hopper with its own instructions, and the CPU.
+    - `compiler`: "nvrtc", "nvcc", or "auto": NVRTC where installed, and nvcc for each source that
+      NVRTC does not take, such as one with code for the host.
+    - `objects`: a directory of objects built elsewhere, named NAME_sm_XX.ptx (.cubin, .fatbin)
+      after the source, as this project's CMake function writes them. Nothing is compiled then.
+    - `include_dirs`: directories searched for headers, after the source's own.
+    - `image`: the form of objects: "ptx", which also runs on later GPUs; "cubin", machine code for
+      each target, which loads without compilation and runs on no other; or "fatbin", both for every
+      target in one object, from which the driver takes what fits. Prebuilt machine code stays as it
+      is.
+    - `ptx_version`: the PTX ISA version of the objects, "8.0", for drivers older than the compiler.
+    - `fail_on_spill`: refuse a kernel that spills registers to memory on a target.
+    - `jobs`: how many compilations run at once; one for each CPU when omitted.
+    - `store`: whether to use the store: reuse what was compiled before, and keep what is new.
 
-    Raises
-    ------
-    DeclarationError
-        Kernels or targets are missing, or contradict each other.
-    SourceError
-        A source is missing or does not compile.
-    PtxError
-        An object does not assemble, or is not what the kernel's declaration says.
-    ToolNotFoundError
-        A compiler or ptxas is not installed.
+    Raises `DeclarationError`: kernels or targets are missing, or contradict each other.
+    Raises `SourceError`: a source is missing or does not compile.
+    Raises `PtxError`: an object does not assemble, or is not what the kernel's declaration says.
+    Raises `ToolNotFoundError`: a compiler or ptxas is not installed.
     """
     wanted = check_targets(targets)
     declared, choices = check_kernels(_by_tables(kernels, wanted))

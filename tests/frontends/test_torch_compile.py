@@ -476,7 +476,7 @@ def test_models_that_cannot_be_compiled_are_refused() -> None:
     x = torch.randn(8)
     assert refusal(ModelError, 3, x) == (
         "The model is 3.\n"
-        "  expected: a torch.nn.Module, or what torch.export.export returns\n"
+        "  expected: a torch.nn.Module, a method of one, or what torch.export.export returns\n"
         "  next step: put a function into the `forward` of a module."
     )
     with pytest.raises(ModelError) as caught:

@@ -47,6 +47,7 @@ def test_the_page_on_pytorch_runs_as_a_script(tmp_path: Path) -> None:
         "(5, 6) True",
         "[3 3]",
         "[1 1]",
+        "[5 5]",
         "True",
         "(3, 1000)",
         "3x1000xf32",

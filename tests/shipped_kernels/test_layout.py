@@ -134,7 +134,7 @@ def test_parts_of_a_product_are_products(name: str, is_open: bool) -> None:
 def test_a_weight_that_was_taken_apart_is_no_parameter_itself() -> None:
     model = BLOCKS["head by head"].eval()
     program = export_model(model, (given(),), None)
-    imported, *_ = import_with_kernels(program, "main", 0, PATTERNS, [])
+    imported, *_ = import_with_kernels({"main": program}, 0, PATTERNS, [])
     assert imported.parameters is not None
     sizes = sorted(entry.size_bytes for entry in imported.parameters.entries)
     assert sizes == [4 * WIDTH] * 3 + [4 * WIDTH * WIDTH] * 3

@@ -37,7 +37,7 @@ def generated(name: str) -> list[str]:
     (model,) = (each for each in MODELS if each.name == name)
     called = Called(model.build(torch.bfloat16)).eval()
     program = export_model(called, given_to(model, torch.bfloat16), None)
-    imported, _, kernels = import_with_kernels(program, "main", 4096, [everything], [])
+    imported, _, kernels = import_with_kernels({"main": program}, 4096, [everything], [])
     placed = place(imported.module, kernels)
     text = compile_mlir(str(placed.module).encode(), FLAGS).decode()
     found = re.findall(r"flow\.dispatch @[\w$]+::@([\w$]+)", text)

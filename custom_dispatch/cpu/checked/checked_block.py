@@ -38,14 +38,10 @@ def checked_block_function(
 ) -> list[str]:
     """The lines of ``@symbol.checked``: it runs one block, and says in `FAILURE` how that went.
 
-    Parameters
-    ----------
-    thread
-        The kernel, lowered.
-    variables
-        The module's variables that code can reach; those that accesses were held to come first.
-    symbols
-        Their symbols.
+    - `thread`: the kernel, lowered.
+    - `variables`: the module's variables that code can reach; those that accesses were held to come
+      first.
+    - `symbols`: their symbols.
     """
     b = Builder()
     kernel, memory, checks = thread.kernel, thread.memory, thread.checks
@@ -95,15 +91,9 @@ def checked_block_function(
 def _take_memory(b: Builder, sizes: Sequence[int]) -> tuple[SsaValue, list[SsaValue]]:
     """Ask the C library for zeroed memory, in one piece; return from the function without it.
 
-    Parameters
-    ----------
-    sizes
-        Bytes of each part.
+    - `sizes`: bytes of each part.
 
-    Returns
-    -------
-    tuple
-        What is to be given back, and pointers to the parts, each aligned to `_ALIGN` bytes.
+    Returns: what is to be given back, and pointers to the parts, each aligned to `_ALIGN` bytes.
     """
     places, end = [], 0
     for size in sizes:

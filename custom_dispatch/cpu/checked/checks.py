@@ -61,10 +61,8 @@ class MemoryAccess:
 def access_of(instruction: Instruction, space: str) -> MemoryAccess | None:
     """The access that an instruction makes in a state space, or None for one not known here.
 
-    Parameters
-    ----------
-    space
-        That of the operand in question: `cp.async` reads generic memory and writes shared memory.
+    - `space`: that of the operand in question: `cp.async` reads generic memory and writes shared
+      memory.
     """
     base, *modifiers = instruction.parts
     bits = TYPE_BITS.get(instruction.parts[-1], 0)
@@ -106,12 +104,8 @@ def _may_be_of_some(instruction: Instruction) -> bool:
 class Checks:
     """What is checked in a kernel.
 
-    Parameters
-    ----------
-    origins
-        Which operand or variable its addresses come from.
-    sites
-        Those of the module, to which the kernel's are added.
+    - `origins`: which operand or variable its addresses come from.
+    - `sites`: those of the module, to which the kernel's are added.
     """
 
     def __init__(

@@ -70,12 +70,10 @@ def texts() -> Mapping[str, Mapping[str, str]]:
 def find(b: Builder, finding: Finding, **values: Given) -> None:
     """Note a finding in the block's context: the block ends.
 
-    Parameters
-    ----------
-    values
-        What there is to say, by the names in `Found`: i32 values for who found it where (`thread`,
-        `site`), and for the record of another thread's access (`other`); i64 values of the access
-        and of what is accessed (`offset`, `size`, `length`); a pointer to its name (`object_`).
+    - `values`: what there is to say, by the names in `Found`: i32 values for who found it where
+      (`thread`, `site`), and for the record of another thread's access (`other`); i64 values of the
+      access and of what is accessed (`offset`, `size`, `length`); a pointer to its name
+      (`object_`).
     """
     Context(b).failed = finding + 1
     _write(b, Context.stopped, values | {"kind": finding})
@@ -86,10 +84,7 @@ def stage(b: Builder, finding: Finding, *, saved: Given = 0, **values: Given) ->
 
     There is one of an access, the first; but what may turn out to be a note gives way.
 
-    Parameters
-    ----------
-    saved
-        How many bytes, an i32, are to be compared with what the access will have left there.
+    - `saved`: how many bytes, an i32, are to be compared with what the access will have left there.
     """
     zero = b.const(0, 32)
     pending = Context(b).pending
@@ -162,12 +157,8 @@ def new_among(
 ) -> Iterator[None]:
     """Code that runs if a key is not among some, and there is room for it.
 
-    Parameters
-    ----------
-    counts
-        How many there are, and how many there may be, i32 values.
-    key_at
-        The key at an index.
+    - `counts`: how many there are, and how many there may be, i32 values.
+    - `key_at`: the key at an index.
     """
     count, most = counts
 

@@ -28,10 +28,7 @@ from custom_dispatch.ptx import Instruction
 class WaitingChecks:
     """Where a kernel's threads wait, and what is wrong with it.
 
-    Parameters
-    ----------
-    sites
-        Those of the module, to which the places are added.
+    - `sites`: those of the module, to which the places are added.
     """
 
     def __init__(self, kernel: CpuKernel, memory: BlockMemory, sites: Sites) -> None:
@@ -60,10 +57,8 @@ class WaitingChecks:
     def converged(self, b: Builder, free: SsaValue | None = None) -> None:
         """Report threads of a warp that have come to different barriers, and end the block.
 
-        Parameters
-        ----------
-        free
-            The bits of the barriers that are complete; None in lockstep, where all wait at one.
+        - `free`: the bits of the barriers that are complete; None in lockstep, where all wait at
+          one.
         """
         if not self._has_aligned:
             return

@@ -33,10 +33,7 @@ class Call:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the kernel: arrays for its `In`s and `InOut`s, numbers for its scalars.
 
-        Raises
-        ------
-        CallError
-            The arguments do not fit the declaration.
+        Raises `CallError`: the arguments do not fit the declaration.
         """
         kernel = self.kernel
         arrays, scalars = _split(kernel, arguments, keywords)
@@ -59,20 +56,14 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap` adds a
     leading dim to shapes that begin with `...`, and otherwise calls the kernel once per element.
 
-    Parameters
-    ----------
-    kernel
-        A kernel; or a choice: each call takes the first kernel that fits its arrays.
-    backward
-        Its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by name what
-        it needs of the arguments and results, and `grad_y` for the gradient of the result `y`. A
-        function returns the gradients of all arrays that the kernel takes, in their order, or of
-        some as a mapping; a kernel's results are named `grad_x` for the gradient of `x`.
+    - `kernel`: a kernel; or a choice: each call takes the first kernel that fits its arrays.
+    - `backward`: its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by
+      name what it needs of the arguments and results, and `grad_y` for the gradient of the result
+      `y`. A function returns the gradients of all arrays that the kernel takes, in their order, or
+      of some as a mapping; a kernel's results are named `grad_x` for the gradient of `x`.
 
-    Raises
-    ------
-    DeclarationError
-        The argument is not a kernel, or the backward has other arguments or results than it should.
+    Raises `DeclarationError`: the argument is not a kernel, or the backward has other arguments or
+    results than it should.
     """
     check_declared(kernel, "cd.jax.call")
     return Call(kernel, backward)

@@ -44,23 +44,15 @@ from custom_dispatch.match.types import as_the_kernels
 class Pattern(OfFunctions):
     """A kernel, and what it computes, written with JAX.
 
-    Parameters
-    ----------
-    computes
-        One or several functions of JAX that compute what the kernel does. Their parameters have
-        the names of the kernel's operands, in any order; one that is optional may be left out.
-        Numbers are the kernel's value-less scalars, and must be used unchanged. By default, the
-        kernel's `reference`.
-    sizes
-        Sizes to trace the functions with first, if they do not accept any size:
-        {"heads": 8, "kv_heads": 8}.
-    kernel, fixed, axes, required
-        As for `cd.Pattern`.
+    - `computes`: one or several functions of JAX that compute what the kernel does. Their
+      parameters have the names of the kernel's operands, in any order; one that is optional may be
+      left out. Numbers are the kernel's value-less scalars, and must be used unchanged. By default,
+      the kernel's `reference`.
+    - `sizes`: sizes to trace the functions with first, if they do not accept any size: {"heads": 8,
+      "kv_heads": 8}.
+    - `kernel, fixed, axes, required`: as for `cd.Pattern`.
 
-    Raises
-    ------
-    DeclarationError
-        The functions' parameters are not those of the kernel.
+    Raises `DeclarationError`: the functions' parameters are not those of the kernel.
     """
 
     def __init__(

@@ -20,14 +20,10 @@ class Rule:
 
     Rules come before patterns. None of their kernels has to be found.
 
-    Parameters
-    ----------
-    rewrite
-        Takes the function, and the groups of all rules that have this `rewrite`. Returns one that
-        computes the same and calls kernels through `cd.jax.call`, and what these replaced.
-    groups
-        What this rule adds to the groups, which have the kind of the first targets, too: "cuda"
-        if there are GPUs among them, else "cpu".
+    - `rewrite`: takes the function, and the groups of all rules that have this `rewrite`. Returns
+      one that computes the same and calls kernels through `cd.jax.call`, and what these replaced.
+    - `groups`: what this rule adds to the groups, which have the kind of the first targets, too:
+      "cuda" if there are GPUs among them, else "cpu".
     """
 
     rewrite: Callable[[ClosedJaxpr, frozenset[str]], tuple[ClosedJaxpr, Replaced]]

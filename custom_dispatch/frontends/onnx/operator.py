@@ -50,17 +50,11 @@ def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[O
     this `onnx.checker` knows the operator, and `onnx.shape_inference` the types of its results:
     sizes by number, by name (`dim_param`), and `[..., n]` of any rank.
 
-    Returns
-    -------
-    type
-        A class for ONNX's reference evaluator, which runs the kernel on the best device:
-        `onnx.reference.ReferenceEvaluator(model, new_ops=[cd.onnx.register(kernel)])`.
+    Returns: a class for ONNX's reference evaluator, which runs the kernel on the best device:
+    `onnx.reference.ReferenceEvaluator(model, new_ops=[cd.onnx.register(kernel)])`.
 
-    Raises
-    ------
-    DeclarationError
-        The domain is ONNX's own or no name, or has an operator of that name which is not this
-        kernel.
+    Raises `DeclarationError`: the domain is ONNX's own or no name, or has an operator of that name
+    which is not this kernel.
     """
     check_declared(kernel, "cd.onnx.register")
     if not isinstance(domain, str) or not domain.isprintable() or domain in OWN_DOMAINS:

@@ -53,28 +53,21 @@ class Computed:
 class Pattern(Replaceable):
     """A kernel, and what it computes, in ONNX's operators.
 
-    Parameters
-    ----------
-    computes
-        An operator of ONNX ("LayerNormalization"), whose inputs and outputs are those of the
-        kernel, in order; a node or a graph, or a model of one, with inputs named after the kernel's
-        operands, and its outputs in the kernel's order; or a list of these. Value-less scalars are
-        inputs of the graph, which stand for constants with one number; or attributes of their names
-        that the graph leaves out. Other attributes that are left out have ONNX's defaults. Optional
-        operands may be left out.
-    fixed
-        Scalars that have this value in the graph: {"causal": True}. A value may be a function of
-        dims, and of numbers that are inputs of the graph: {"scale": lambda divisor: 1 / divisor}.
-    first
-        A node, or an operator's name, that computes the same: places are written as that before
-        kernels are put, for other patterns to find.
-    kernel, axes, required
-        As for `cd.Pattern`.
+    - `computes`: an operator of ONNX ("LayerNormalization"), whose inputs and outputs are those of
+      the kernel, in order; a node or a graph, or a model of one, with inputs named after the
+      kernel's operands, and its outputs in the kernel's order; or a list of these. Value-less
+      scalars are inputs of the graph, which stand for constants with one number; or attributes of
+      their names that the graph leaves out. Other attributes that are left out have ONNX's
+      defaults. Optional operands may be left out.
+    - `fixed`: scalars that have this value in the graph: {"causal": True}. A value may be a
+      function of dims, and of numbers that are inputs of the graph: {"scale": lambda divisor: 1 /
+      divisor}.
+    - `first`: a node, or an operator's name, that computes the same: places are written as that
+      before kernels are put, for other patterns to find.
+    - `kernel, axes, required`: as for `cd.Pattern`.
 
-    Raises
-    ------
-    DeclarationError
-        An argument has the wrong type, or the graph's inputs and outputs are not the kernel's.
+    Raises `DeclarationError`: an argument has the wrong type, or the graph's inputs and outputs are
+    not the kernel's.
     """
 
     computes: tuple[Computed, ...]

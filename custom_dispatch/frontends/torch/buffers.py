@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -97,6 +97,52 @@ def _check_buffer(
                 expected="a buffer with memory of its own",
                 next_step="register one of them, and take views of it in `forward`.",
             )
+
+
+def shared_states(
+    programs: Sequence[torch.export.ExportedProgram],
+) -> tuple[list[dict[str, str]], dict[str, torch.Tensor]]:
+    """The tensors that any of several programs changes.
+
+    Returns: for each program the names that it has for them, with the states that they are; and the
+    states' first values.
+
+    Raises `ModelError`: one program changes a part of what another one has.
+    """
+    everything = [{**program.constants, **program.state_dict} for program in programs]
+    names: dict[Any, str] = {}
+    first: dict[str, torch.Tensor] = {}
+    for program, held in zip(programs, everything, strict=True):
+        for spec in program.graph_signature.output_specs:
+            name = spec.target or ""
+            if spec.kind in STATES and (key := _memory(held[name])) not in names:
+                while name in first:
+                    name += "_"
+                names[key], first[name] = name, held[spec.target]
+    found: list[dict[str, str]] = [{} for _ in programs]
+    for program, held, mine in zip(programs, everything, found, strict=True):
+        users = {node.name: node.users for node in program.graph.nodes if node.op == "placeholder"}
+        for spec in program.graph_signature.input_specs if first else ():
+            value = held.get(spec.target)
+            if not isinstance(value, torch.Tensor) or value.is_meta:
+                continue
+            if (key := _memory(value)) in names:
+                mine[str(spec.target)] = names[key]
+            elif users[spec.arg.name]:
+                for name in (name for name, state in first.items() if _overlap(state, value)):
+                    raise ModelError(
+                        f"A function changes `{name}`, which shares memory with `{spec.target}` "
+                        "of another one.",
+                        expected="functions that have the same tensors, or none of each other's",
+                        next_step="let both hold the whole tensor, and take views of it.",
+                    )
+    return found, first
+
+
+def _memory(tensor: torch.Tensor) -> Any:
+    if not tensor.numel():
+        return id(tensor)
+    return (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
 
 
 def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -68,14 +68,21 @@ class _Writes(TorchDispatchMode):  # type: ignore[misc]
 
 
 def export(
-    model: torch.nn.Module, arguments: tuple[Any, ...], dynamic_shapes: Any
+    model: torch.nn.Module,
+    arguments: tuple[Any, ...],
+    dynamic_shapes: Any,
+    states: dict[int, torch.Tensor] | None = None,
 ) -> torch.export.ExportedProgram:
     """Export a model, which holds then what it held before.
+
+    - `states`: by `id`, tensors that functions write, and are no buffers; those of this one are
+      added. What only reads one gets its value otherwise, as a constant.
 
     Raises `ModelError`: it sets what is no buffer and needs it in its next call, or writes what it
     does not hold.
     Raises `Exception`: whatever PyTorch, and the model's own code, raise.
     """
+    states = {} if states is None else states
     before = Holdings(model)
     registered = [
         *model.named_parameters(remove_duplicate=False),
@@ -83,6 +90,20 @@ def export(
     ]
     names = {id(tensor): name for name, tensor in reversed(registered)}
     added: dict[str, torch.Tensor] = {}
+
+    def add(written: Container[int]) -> bool:
+        """Make what is written, and held elsewhere, a buffer; return whether any was none."""
+        more = [
+            (name, tensor)
+            for name, tensor in before.tensors()
+            if id(tensor) in written and id(tensor) not in names
+        ]
+        for name, tensor in more:
+            if id(tensor) not in names:
+                names[id(tensor)] = _new_name(model, added, name)
+                added[names[id(tensor)]] = tensor
+                states[id(tensor)] = tensor
+        return bool(more)
 
     def attempt(
         writes: _Writes, changed: Sequence[tuple[Change, Any]] = ()
@@ -101,6 +122,7 @@ def export(
             before.restore()
             model._non_persistent_buffers_set.difference_update(added)
 
+    add(states)
     while True:
         writes, error = _Writes(), None
         try:
@@ -108,17 +130,8 @@ def export(
             written = _constants_written(program)
         except Exception as caught:  # noqa: BLE001 - any code of the model's runs here
             error, written = caught, writes.found
-        more = [
-            (name, tensor)
-            for name, tensor in before.tensors()
-            if id(tensor) in written and id(tensor) not in names
-        ]
-        if not more:
+        if not add(written):
             break
-        for name, tensor in more:
-            if id(tensor) not in names:
-                names[id(tensor)] = _new_name(model, added, name)
-                added[names[id(tensor)]] = tensor
     if error is not None:
         raise error
     if written:

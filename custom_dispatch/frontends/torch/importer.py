@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Container, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -14,8 +16,9 @@ from iree.compiler.extras.fx_importer import FxImporterHooks
 from torch.export.graph_signature import OutputKind
 
 from custom_dispatch.errors import ModelError, excerpt
-from custom_dispatch.frontends.outside_weights import INLINE_BYTES, describe
-from custom_dispatch.frontends.torch.buffers import with_buffers
+from custom_dispatch.frontends.functions import Asked, merge
+from custom_dispatch.frontends.outside_weights import INLINE_BYTES, OutsideWeights, describe
+from custom_dispatch.frontends.torch.buffers import shared_states, with_buffers
 from custom_dispatch.frontends.torch.decompositions import GROUPED, grouped_mm, in_known_words, own
 from custom_dispatch.frontends.torch.dtypes import array_of, element_type_of
 from custom_dispatch.frontends.torch.exporting import export
@@ -25,7 +28,7 @@ from custom_dispatch.frontends.torch.nodes import Importer, bind_sizes, name_arg
 from custom_dispatch.frontends.torch.operator import registered_kernel
 from custom_dispatch.frontends.torch.refusals import check_program, export_error, quiet_tracing
 from custom_dispatch.frontends.torch.updates import Updates, make_updates_values, return_updates
-from custom_dispatch.frontends.torch.weights import RESET, Weights
+from custom_dispatch.frontends.torch.weights import RESET, States, Weights
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
@@ -61,10 +64,30 @@ _MOST_ROUNDS = 4
 """A decomposition may need another one."""
 
 
+def export_functions(asked: Sequence[Asked]) -> dict[str, torch.export.ExportedProgram]:
+    """Export functions, by name: what one writes is state of all that hold it."""
+    states: dict[int, torch.Tensor] = {}
+    programs: dict[str, torch.export.ExportedProgram] = {}
+    known: dict[str, int] = {}
+    while waiting := [one for one in asked if known.get(one.name, -1) < len(states)]:
+        for one in waiting:
+            with one.named_in_errors():
+                given = (one.model, one.arguments, one.dynamic_shapes)
+                programs[one.name] = export_model(*given, states)
+            known[one.name] = len(states)
+    return programs
+
+
 def export_model(
-    model: Any, arguments: Sequence[Any], dynamic_shapes: Any
+    model: Any,
+    arguments: Sequence[Any],
+    dynamic_shapes: Any,
+    states: dict[int, torch.Tensor] | None = None,
 ) -> torch.export.ExportedProgram:
-    """Export a model, and see that what comes out can be compiled."""
+    """Export a model, and see that what comes out can be compiled; `states` as of `export`."""
+    method = model
+    if inspect.ismethod(model) and isinstance(model.__self__, torch.nn.Module):
+        model = model.__self__
     if isinstance(model, torch.export.ExportedProgram):
         program = copy.copy(model)  # what is changed here is not its owner's
         program._graph_module = copy.deepcopy(model.graph_module)
@@ -72,15 +95,15 @@ def export_model(
     elif not isinstance(model, torch.nn.Module):
         raise ModelError(
             f"The model is {shown(model)}.",
-            expected="a torch.nn.Module, or what torch.export.export returns",
+            expected="a torch.nn.Module, a method of one, or what torch.export.export returns",
             next_step="put a function into the `forward` of a module.",
         )
     else:
         check_arguments(arguments)
         try:
-            with quiet_tracing():
+            with quiet_tracing(), _as_forward(model, method):
                 say("exporting the model with PyTorch")
-                program = export(model, _distinct(arguments), dynamic_shapes)
+                program = export(model, _distinct(arguments), dynamic_shapes, states)
         except ModelError:
             raise
         except Exception as error:  # any code of the model's runs here
@@ -113,6 +136,19 @@ def _return_nothing(program: torch.export.ExportedProgram) -> None:
     if specs and is_alone and changes and getattr(specs[-1].arg, "value", 0) is None:
         output.args = (tuple(output.args[0][:-1]),)
         del specs[-1]
+
+
+@contextmanager
+def _as_forward(model: torch.nn.Module, method: Any) -> Iterator[None]:
+    """Let a model's `forward` be another one of its methods, for PyTorch exports that alone."""
+    before = dict(vars(model))
+    if method is not model:
+        model.forward = method
+    try:
+        yield
+    finally:
+        vars(model).pop("forward", None)
+        vars(model).update({key: value for key, value in before.items() if key == "forward"})
 
 
 def _use_other_names(program: torch.export.ExportedProgram) -> None:
@@ -156,31 +192,35 @@ def kernels_in(program: torch.export.ExportedProgram) -> list[Kernel | Choice]:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A model in the torch dialect, with one public function."""
+    """A model in the torch dialect, with its public functions."""
 
     module: ir.Module
     parameters: Parameters | None
     """Its weights; None where they are constants of the module."""
-    updates: Updates
-    """What it writes into."""
+    updates: Mapping[str, Updates]
+    """By function what was imported, and what that writes into."""
     held: Held
     """What its constants and weights hold."""
-    program: torch.export.ExportedProgram
-    """What was imported."""
     values: Mapping[tuple[torch.fx.Node, int], ir.Value]
     """What became of the results of its nodes."""
 
 
 def import_program(
-    program: torch.export.ExportedProgram,
-    name: str,
+    program: torch.export.ExportedProgram, name: str, *given: Any, **options: Any
+) -> Imported:
+    """As `import_programs`, a model that has one function."""
+    return import_programs({name: program}, *given, **options)
+
+
+def import_programs(
+    programs: Mapping[str, torch.export.ExportedProgram],
     inline_bytes: int = INLINE_BYTES,
     *,
     for_patterns: bool = False,
     whole: bool = False,
     rewrites: Sequence[Rewrites] = (),
 ) -> Imported:
-    """A model as a module of the torch dialect, and its weights.
+    """The functions of a model, by name, as a module of the torch dialect, and its weights.
 
     - `inline_bytes`: up to which size a weight becomes a constant of the module.
     - `for_patterns`: whether it is written in the form in which patterns are, with what is known of
@@ -189,41 +229,58 @@ def import_program(
     - `rewrites`: what then writes other spellings of patterns' functions as these.
     """
     digests: dict[Any, tuple[torch.Tensor, str]] = {}
-    held = {**program.constants, **program.state_dict}
-    for _ in range(_MOST_ROUNDS):
-        updates = return_updates(program)
-        changed = {each: held[each] for each in updates.states.values()}
-        weights = Weights(program, inline_bytes, digests, changed)
-        importer = _import(
-            updates.program, name, weights, for_patterns=for_patterns, rewrites=rewrites
+    changed, first = shared_states([*programs.values()])
+    if first and RESET in programs:
+        raise ModelError(
+            f"The function of a model that changes its buffers is named `{RESET}`.",
+            expected=f"another name: `{RESET}` gives the buffers their first values again",
+            next_step='cd.torch.compile(..., name="main").',
         )
-        table = _decompositions(importer.module, whole=whole)
-        if not table:
-            break
-        try:
-            program = program.run_decompositions(table)
-        except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
-            break
-    module = importer.module
-    results = [
-        kind
-        for index, kind in enumerate(_result_types(updates.program))
-        if index not in updates.states
-    ][len(updates.arguments) :]
-    if updates.states:
-        if name == RESET:
-            raise ModelError(
-                f"The function of a model that changes its buffers is named `{RESET}`.",
-                expected=f"another name: `{RESET}` gives the buffers their first values again",
-                next_step='cd.torch.compile(..., name="main").',
+    found: dict[str, Updates] = {}
+    importers: list[Importer] = []
+    constants: dict[ir.Value, Callable[[], Any]] = {}
+    outside = OutsideWeights()
+    states = States(first, inline_bytes, outside)
+    for (name, program), mine in zip(programs.items(), changed, strict=True):
+        for _ in range(_MOST_ROUNDS):
+            updates = return_updates(program, mine)
+            weights = Weights(program, inline_bytes, digests, mine, outside, states)
+            context = importers[0].module.context if importers else None
+            importer = _import(
+                updates.program,
+                name,
+                weights,
+                for_patterns=for_patterns,
+                rewrites=rewrites,
+                context=context,
             )
-        weights.states.store_results(module, name, updates.states, updates.computed)
-    describe(module, name, results, weights.parameters, tuple(updates.arguments))
-    constants = _constants(updates.program, importer.values, set(changed))
-    held_values = Held(constants)
-    return Imported(
-        module, weights.parameters, updates, held_values, updates.program, importer.values
-    )
+            table = _decompositions(importer.module, whole=whole)
+            if not table:
+                break
+            try:
+                program = program.run_decompositions(table)
+            except Exception:  # noqa: BLE001 - then the operators stay, and linking names them
+                break
+        if updates.states:
+            stored = {index: mine[each] for index, each in updates.states.items()}
+            own = {mine[each] for each in updates.computed}
+            states.store_results(importer.module, name, stored, own)
+        importers.append(importer)
+        found[name] = updates
+        constants |= _constants(updates.program, importer.values, set(mine))
+    module = merge([importer.module for importer in importers])
+    if first:
+        states.declare(module)
+    for name, updates in found.items():
+        results = [
+            kind
+            for index, kind in enumerate(_result_types(updates.program))
+            if index not in updates.states
+        ][len(updates.arguments) :]
+        needs = outside.parameters if name == next(iter(found)) else None  # once is enough
+        describe(module, name, results, needs, tuple(updates.arguments))
+    values = {key: value for importer in importers for key, value in importer.values.items()}
+    return Imported(module, outside.parameters, found, Held(constants), values)
 
 
 def import_pattern(

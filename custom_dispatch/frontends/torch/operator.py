@@ -58,31 +58,20 @@ def register(
     n]`, otherwise one per element. Under `torch.autocast` tensors are converted to the type that
     the kernel takes.
 
-    Parameters
-    ----------
-    kernel
-        A kernel; or a choice, whose kernels take the same kinds of numbers: each call takes the
-        first that fits it.
-    namespace
-        The operator's namespace.
-    backward
-        Its derivative, for `loss.backward()`: a function of PyTorch, or a kernel. It takes what it
-        needs by name: the operator's arguments and results, and `grad_y` for the gradient of the
-        result `y`. A function returns the gradients of the tensors that the operator takes, all in
-        their order, or some as a mapping; a kernel's results are named `grad_x`. Without it,
-        a tensor that requires a gradient leads to PyTorch's error.
+    - `kernel`: a kernel; or a choice, whose kernels take the same kinds of numbers: each call takes
+      the first that fits it.
+    - `namespace`: the operator's namespace.
+    - `backward`: its derivative, for `loss.backward()`: a function of PyTorch, or a kernel. It
+      takes what it needs by name: the operator's arguments and results, and `grad_y` for the
+      gradient of the result `y`. A function returns the gradients of the tensors that the operator
+      takes, all in their order, or some as a mapping; a kernel's results are named `grad_x`.
+      Without it, a tensor that requires a gradient leads to PyTorch's error.
 
-    Returns
-    -------
-    torch.library.CustomOpDef
-        The operator; a second call with the same kernel returns it again.
+    Returns: the operator; a second call with the same kernel returns it again.
 
-    Raises
-    ------
-    DeclarationError
-        The kernel takes no buffer; the namespace is no identifier, or has an operator of that name
-        which is not this kernel; or the backward takes or returns a name that the kernel does not
-        have.
+    Raises `DeclarationError`: the kernel takes no buffer; the namespace is no identifier, or has an
+    operator of that name which is not this kernel; or the backward takes or returns a name that the
+    kernel does not have.
     """
     check_declared(kernel, "cd.torch.register")
     made = _register(kernel, check_name(namespace, "namespace"))

@@ -51,40 +51,28 @@ from custom_dispatch.match.traced_texts import Framework, kept_text
 class Pattern(OfFunctions):
     """A kernel, and what it computes, written with PyTorch.
 
-    Parameters
-    ----------
-    kernel
-        The kernel that replaces the matches; or a choice, whose first fitting kernel replaces each
-        match, when compiled or when it runs.
-    computes
-        One or several functions of PyTorch that compute what the kernel does. Their parameters have
-        the names of the kernel's operands, in any order; one that is optional may be left out, or
-        have the default None to stand for both. Numbers are the kernel's value-less scalars, and
-        must be used unchanged. A place that matches a later function is rewritten to the first,
-        for other patterns to find. By default, the kernel's `reference`.
-    fixed
-        Scalars that have this value in the functions instead of being a parameter:
-        {"causal": True}. A value may be a function of dims, which must be known in the model:
-        {"scale": lambda dim: dim**-0.5}.
-    sizes
-        Sizes to trace the functions with, if they do not accept any size: {"heads": 8}.
-    axes
-        For operands and results whose axes have another order in the functions, that order as in
-        `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
-    rewrites
-        What writes other spellings as the first function has them, before places are looked for: a
-        function of an exported program in one form, whose graph and signature it changes. It is
-        left out if its method `gives_way_to`, where it has one, is true of a pattern given before.
-    made
-        Kernels that make optional operands, which the functions leave out, of others of the same
-        names: {"spans": mask_spans}. A model computes each once.
-    required
-        Whether it is an error that no place is found.
+    - `kernel`: the kernel that replaces the matches; or a choice, whose first fitting kernel
+      replaces each match, when compiled or when it runs.
+    - `computes`: one or several functions of PyTorch that compute what the kernel does. Their
+      parameters have the names of the kernel's operands, in any order; one that is optional may be
+      left out, or have the default None to stand for both. Numbers are the kernel's value-less
+      scalars, and must be used unchanged. A place that matches a later function is rewritten to the
+      first, for other patterns to find. By default, the kernel's `reference`.
+    - `fixed`: scalars that have this value in the functions instead of being a parameter:
+      {"causal": True}. A value may be a function of dims, which must be known in the model:
+      {"scale": lambda dim: dim**-0.5}.
+    - `sizes`: sizes to trace the functions with, if they do not accept any size: {"heads": 8}.
+    - `axes`: for operands and results whose axes have another order in the functions, that order as
+      in `numpy.transpose`: {"k": (0, 1, 3, 2)}. They are transposed where a kernel is inserted.
+    - `rewrites`: what writes other spellings as the first function has them, before places are
+      looked for: a function of an exported program in one form, whose graph and signature it
+      changes. It is left out if its method `gives_way_to`, where it has one, is true of a pattern
+      given before.
+    - `made`: kernels that make optional operands, which the functions leave out, of others of the
+      same names: {"spans": mask_spans}. A model computes each once.
+    - `required`: whether it is an error that no place is found.
 
-    Raises
-    ------
-    DeclarationError
-        The functions' parameters are not those of the kernel.
+    Raises `DeclarationError`: the functions' parameters are not those of the kernel.
     """
 
     rewrites: Rewrites | None = field(hash=False, compare=False, repr=False)

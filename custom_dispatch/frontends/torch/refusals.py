@@ -6,7 +6,7 @@ import contextlib
 import logging
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -78,9 +78,11 @@ def export_error(error: Exception, model: torch.nn.Module | None = None) -> Mode
     )
 
 
-def compile_error(program: torch.export.ExportedProgram, error: ModelError) -> ModelError:
+def compile_error(
+    programs: Iterable[torch.export.ExportedProgram], error: ModelError
+) -> ModelError:
     """What IREE's error means, if the model has something that it is known not to take."""
-    for node in program.graph.nodes:
+    for node in (node for program in programs for node in program.graph.nodes):
         if node.meta.get("unbacked_bindings"):
             return _data_dependent(_place_of(node), f": those of {node.target}", error.log)
         tensor = tensor_of(node)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from custom_dispatch.frontends.torch.graph import (
     may_be_identity,
     tensor_of,
 )
-from custom_dispatch.frontends.torch.importer import Imported, import_program
+from custom_dispatch.frontends.torch.importer import Imported, import_programs
 from custom_dispatch.frontends.torch.pattern import (
     TORCH,
     Pattern,
@@ -71,8 +71,7 @@ def put_kernels(
 
 
 def import_with_kernels(
-    program: torch.export.ExportedProgram,
-    name: str,
+    programs: Mapping[str, torch.export.ExportedProgram],
     inline_bytes: int,
     items: Any,
     called: Sequence[Kernel | Choice],
@@ -80,7 +79,7 @@ def import_with_kernels(
 ) -> tuple[Imported, Replaced | None, list[Kernel | Choice]]:
     """Import a model, and put kernels into it if there are items; as of both functions."""
     if not items:
-        return import_program(program, name, inline_bytes), None, []
+        return import_programs(programs, inline_bytes), None, []
     say("looking for the places of patterns in the model")
     patterns = [as_pattern(item) for item in as_list(items)]
     rules: dict[Any, None] = {}
@@ -90,8 +89,8 @@ def import_with_kernels(
             rules[rule] = None
     for whole in (True, False):
         rewrites = [*rules] if whole else []
-        imported = import_program(
-            program, name, inline_bytes, for_patterns=True, whole=whole, rewrites=rewrites
+        imported = import_programs(
+            programs, inline_bytes, for_patterns=True, whole=whole, rewrites=rewrites
         )
         report, put = put_kernels(imported, patterns, called, moved)
         operators = operations.operations_of(imported.module, "torch.operator")

@@ -183,9 +183,17 @@ class Updates:
     """The buffers whose new value is computed for them, and is no other one's value or constant."""
 
 
-def return_updates(program: torch.export.ExportedProgram) -> Updates:
-    """A model that returns what it would write into its arguments and buffers."""
+def return_updates(program: torch.export.ExportedProgram, states: Container[str] = ()) -> Updates:
+    """A model that returns what it would write into its arguments and buffers.
+
+    - `states`: the names of those that change between calls, though this program may not change
+      them.
+    """
     signature = program.graph_signature
+    nodes = {node.name: node for node in program.graph.nodes}
+    for spec in signature.input_specs:
+        if spec.target in states:
+            nodes[spec.arg.name].meta[CHANGES] = True
     mutations = set(_MUTATIONS.values())
     if not any(spec.kind in mutations for spec in signature.output_specs):
         return Updates(program)
@@ -208,21 +216,21 @@ def return_updates(program: torch.export.ExportedProgram) -> Updates:
         else spec
         for spec in returned.output_specs
     ]
-    states = {
+    new = {
         index: str(spec.target)
         for index, spec in enumerate(signature.output_specs)
         if spec.kind in STATES
     }
     for spec in signature.input_specs:
-        if spec.target in states.values():
+        if spec.target in new.values():
             nodes[spec.arg.name].meta[CHANGES] = True
     # What a program holds of mutations comes first among what it returns.
     return Updates(
         program._update(program.graph_module, returned),
         {arguments.index(name): name for name in changed},
-        states,
+        new,
         _computed(
-            {name: nodes[signature.output_specs[index].arg.name] for index, name in states.items()}
+            {name: nodes[signature.output_specs[index].arg.name] for index, name in new.items()}
         ),
     )
 

@@ -17,8 +17,9 @@ from iree.compiler import ir
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.graph import node_place
 from custom_dispatch.frontends.torch.importer import Imported
+from custom_dispatch.frontends.torch.weights import RESET
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import functions_of, is_public, kind_of
+from custom_dispatch.link.operations import functions_of, kind_of, name_of
 from custom_dispatch.match.calls import NAMESPACE
 from custom_dispatch.runtime.program import Program
 from custom_dispatch.verifying import Tensor, difference
@@ -41,7 +42,9 @@ def in_pytorch(model: Any, arguments: Sequence[Any]) -> list[Tensor]:
 
 
 def run(program: Program, name: str, arguments: Sequence[Any]) -> list[Tensor]:
-    """The results of a module's function."""
+    """The results of a module's function, called first of all."""
+    if RESET in program.functions and name != RESET:
+        program.function(RESET)()
     found = program.function(name)(*copy.deepcopy(tensors_of(arguments)))
     return [plain(item) for item in (found if isinstance(found, tuple) else (found,))]
 
@@ -70,15 +73,17 @@ class Computed:
         return f"{self.by} ({place})" if place.module or place.source else self.by
 
 
-def give_values(imported: Imported, replaced: Mapping[ir.Value, ir.Value]) -> list[Computed]:
-    """Let a model's function return, behind its results, every value that is a node's.
+def give_values(
+    imported: Imported, name: str, replaced: Mapping[ir.Value, ir.Value]
+) -> list[Computed]:
+    """Let one of a model's functions return, behind its results, every value that is a node's.
 
     - `imported`: the model, in which kernels have been put; it is changed.
     - `replaced`: what stands for values that kernels give.
 
     Returns: the values, in the order of the model.
     """
-    function = next(op for op in functions_of(imported.module) if is_public(op))
+    function = next(op for op in functions_of(imported.module) if name_of(op) == name)
     block = function.regions[0].blocks[0]
     there = {value: at for at, op in enumerate(block.operations) for value in op.results}
     last = block.operations[len(block.operations) - 1].operation
@@ -143,14 +148,14 @@ class Values(torch.fx.Interpreter):  # type: ignore[misc]
 
 
 def describe_first(
-    imported: Imported,
+    program: torch.export.ExportedProgram,
     values: Sequence[Computed],
     found: Sequence[Tensor],
     arguments: Sequence[Any],
     tolerance: float,
 ) -> str:
     """The first value that differs from PyTorch's, as a sentence; empty where none does."""
-    in_graph = Values(imported.program, (value.node for value in values)).of(arguments)
+    in_graph = Values(program, (value.node for value in values)).of(arguments)
     for value, here in zip(values, found, strict=True):
         said = difference(here, in_graph[value.node][value.index], tolerance)
         if said:

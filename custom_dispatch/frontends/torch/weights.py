@@ -23,7 +23,6 @@ from custom_dispatch.link.operations import (
     set_type,
     type_of,
 )
-from custom_dispatch.parameters import Parameters
 
 _LEAST_SEVERAL = 2
 """Elements: the importer writes a single one into the operation."""
@@ -35,7 +34,8 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
     - `program`: the model, for the weights' names.
     - `inline_bytes`: up to which size they become constants of the module.
     - `digests`: digests that are known already, by the weight's storage; more are added.
-    - `changed`: the first values of those that are states of the module, by name.
+    - `changed`: those that are states of the module, with the states' names.
+    - `outside`, `states`: of the module, which are those of its other functions too.
     """
 
     def __init__(
@@ -43,7 +43,9 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         program: torch.export.ExportedProgram,
         inline_bytes: int,
         digests: dict[Any, tuple[torch.Tensor, str]],
-        changed: Mapping[str, torch.Tensor],
+        changed: Mapping[str, str],
+        outside: OutsideWeights,
+        states: States,
     ) -> None:
         self._inline_bytes = inline_bytes
         self._digests = digests
@@ -52,13 +54,14 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
             id(tensor): name
             for name, tensor in [*program.constants.items(), *program.state_dict.items()]
         }
-        self._outside = OutsideWeights()
+        self._outside = outside
         self._changed = changed
-        self.states = States(changed, inline_bytes, self._outside)
+        self._states = states
 
     def prepare_module(self, module_op: ir.Operation) -> None:
         """Keep the module, where the parameters are declared."""
         self._module = module_op
+        self._outside.declared.clear()
 
     def resolve_literal(self, gni: Any, literal: Any, info: Any) -> Any:
         """A load of a weight's parameter; None for what the importer is to make a constant."""
@@ -71,7 +74,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         given = None if info is None else info.input_spec.target
         if given is not None and given in self._changed:
             with ir.InsertionPoint(gni._b):
-                return self.states.load(given, kind)
+                return self._states.load(self._changed[given], kind)
         if literal.nbytes <= self._inline_bytes:
             if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
                 return None
@@ -81,11 +84,6 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         with ir.InsertionPoint(gni._b):
             loaded = self._outside.load(self._module, parameter, tensor_type)
             return create("torch_c.from_builtin_tensor", kind, loaded)
-
-    @property
-    def parameters(self) -> Parameters | None:
-        """The weights that were left outside; None where there are none."""
-        return self._outside.parameters
 
     def _digest(self, tensor: torch.Tensor) -> str:
         """Of the bytes; each tensor is read once, however often the model is imported."""
@@ -185,8 +183,6 @@ class States:
             for op in functions_of(module):
                 if name_of(op) == function:
                     self._store(op, results, computed)
-            types = {name: builtin_type(kind) for name, kind in self._types.items()}
-            self._declare(module, types)
 
     def _store(self, op: ir.Operation, results: Mapping[int, str], computed: Set[str]) -> None:
         block = op.regions[0].blocks[0]
@@ -210,8 +206,12 @@ class States:
         end.erase()
         set_type(op, type_of(op).inputs, [value.type for value in kept])
 
-    def _declare(self, module: ir.Module, types: Mapping[str, ir.Type]) -> None:
+    def declare(self, module: ir.Module) -> None:
         """Add the globals, what sets them when a module is loaded, and what does it again."""
+        with module.context, ir.Location.unknown():
+            self._declare(module, {name: builtin_type(kind) for name, kind in self._types.items()})
+
+    def _declare(self, module: ir.Module, types: Mapping[str, ir.Type]) -> None:
         globals_, body = [], Emitter(1)
         for name, kind in types.items():
             symbol = f"@{quote(_symbol(name))}"
