@@ -62,9 +62,24 @@ def why_no_graph(
             f"`{name_of(op)}` cannot be a graph: `{inner.name}`{place_of(inner)} lets the host "
             "wait for values of a call.",
             expected="a function that runs the same kernels in every call",
-            next_step='compute both sides and select; or write graph="where possible".',
+            next_step="compute both sides and select, unroll a loop (jax.lax.scan(..., "
+            "unroll=True)), index with tensors, or pass random numbers as an argument; or write "
+            'graph="where possible".',
         )
     return None
+
+
+def read_on_device(function: ir.Operation) -> None:
+    """Read elements of tensors within the loops over others that use them, not before these."""
+    for op in operations_of(function, "tensor.extract"):
+        for use in [] if _is_within_tensor(op, function) else list(op.results[0].uses):
+            user = use.owner.operation
+            loops = user.parent.operation
+            if loops.name.startswith(_OVER_TENSORS) and op.operands[0] not in list(loops.operands):
+                copy = op.clone(ip=ir.InsertionPoint(user)).operation
+                user.operands[use.operand_number] = copy.results[0]
+        if not list(op.results[0].uses):
+            op.erase()
 
 
 def _is_within_tensor(op: Any, function: Any) -> bool:

@@ -12,7 +12,7 @@ from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import Interface
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.link.graph_functions import why_no_graph, write_graphs
+from custom_dispatch.link.graph_functions import read_on_device, why_no_graph, write_graphs
 from custom_dispatch.link.operations import (
     REFLECTION,
     functions_of,
@@ -71,6 +71,8 @@ def open_to_callers(
                     'graph="where possible".',
                 )
             continue
+        if graph and name not in plain:
+            read_on_device(op)
         problem = why_no_graph(op, inputs, outputs) if graph and name not in plain else None
         if problem is not None:
             problems[name] = problem
