@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import ToolNotFoundError
@@ -15,7 +15,6 @@ from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import check_name
 
 if importlib.util.find_spec("jax") is None:
     raise ToolNotFoundError(
@@ -25,7 +24,8 @@ if importlib.util.find_spec("jax") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
-from custom_dispatch.frontends.jax.exporting import arrays_of, export_function
+from custom_dispatch.frontends.functions import asked_for
+from custom_dispatch.frontends.jax.exporting import arrays_of, export_functions
 from custom_dispatch.frontends.jax.operator import call
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.jax.rewriting import Rule
@@ -45,8 +45,8 @@ __all__ = ["Pattern", "Rule", "call", "compile"]
 
 
 def compile(  # noqa: A001 - the public name is cd.jax.compile
-    function: Callable[..., Any],
-    arguments: Sequence[Any],
+    function: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    arguments: Sequence[Any] | Mapping[str, Sequence[Any]],
     targets: Sequence[str | Target] | None = None,
     *,
     kernels: Kernel | Choice | Iterable[Kernel | Choice] = (),
@@ -67,12 +67,13 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     - `function`: a function of arrays, jitted or not. It calls kernels through `cd.jax.call`.
     - `arguments`: example arguments or `jax.ShapeDtypeStruct`s, which determine types and sizes.
       Containers are flattened: each leaf becomes an argument of the module, and likewise for
-      results.
+      results. A mapping from names to such gives several functions, which share the arrays that
+      they hold; then function may be a mapping, too.
     - `kernels`: kernels that it calls in other ways: with `jax.ffi.ffi_call`, or as a
       `jax.lax.composite` of their name.
     - `replace`: `Pattern`s, or kernels whose `reference` is JAX code: they replace what computes
       the same in the function. `replaced` of the result lists the places.
-    - `name`: the name of the module's function.
+    - `name`: the name of the module's function, where it is one.
     - `inline_bytes`: arrays of at most this many bytes become constants of the module instead; None
       for all of them.
     - `verify`: whether to run the module on the CPU with these arguments, which are arrays then,
@@ -85,10 +86,10 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     is found nowhere.
     Raises `CustomDispatchError`: building the kernels failed; see `cd.build`.
     """
-    check_name(name, "function")
+    asked = asked_for(name, function, arguments)
     given = check_callees(kernels)
     tolerance = check_verify(verify)
-    arrays = [] if tolerance is None else arrays_of(arguments)
+    arrays = {} if tolerance is None else {one.name: arrays_of(one.arguments) for one in asked}
     items = [Pattern(x) if isinstance(x, Kernel | Choice) else x for x in as_list(replace)]
     kind = "cuda" if any(target.is_cuda for target in check_targets(targets)) else "cpu"
     rules = [
@@ -99,14 +100,8 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     others = patterns_of([item for item in items if not isinstance(item, Rule)])
     patterns = for_targets(others, check_targets(targets))
     say("exporting the function with JAX")
-    exported = export_function(
-        function,
-        arguments,
-        name,
-        check_inline_bytes(inline_bytes),
-        [kernel.name for kernel in given],
-        rules,
-    )
+    names = [kernel.name for kernel in given]
+    exported = export_functions(asked, check_inline_bytes(inline_bytes), names, rules)
     found = Names([*given, *exported.kernels]).items
 
     def compiled_for(targets: Sequence[str | Target] | None, **options: Any) -> CompiledModule:
@@ -125,9 +120,11 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     compiled = compiled_for(targets, **options)
     if tolerance is not None:
         program = on_the_cpu(compiled, lambda: compiled_for(["cpu:host"]))
-        pair = program.function(name)(*arrays), function(*arguments)
-        results, wanted = ([*map(plain, arrays_of([each]))] for each in pair)
-        check_results(results, wanted, tolerance, "JAX")
+        for one in asked:
+            pair = program.function(one.name)(*arrays[one.name]), one.model(*one.arguments)
+            results, wanted = ([*map(plain, arrays_of([each]))] for each in pair)
+            with one.named_in_errors():
+                check_results(results, wanted, tolerance, "JAX")
     replaced = compiled.replaced
     if rules:
         first = exported.replaced

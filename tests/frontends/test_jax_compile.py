@@ -329,3 +329,28 @@ def test_a_function_that_is_no_pattern_is_refused(
             norm, (X,), ["cuda:sm_80"], replace=[cd.jax.Pattern(row_norm, function, **options)]
         )
     assert str(caught.value).startswith(expected)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_functions_of_one_module_share_the_arrays_that_they_hold(graph: bool) -> None:
+    weight = jnp.asarray(numpy.random.default_rng(0).normal(size=(64, 64)), jnp.float32)
+
+    def scores(x: Any) -> Any:
+        return jax.nn.softmax(jnp.where(x > 0, x @ weight, 0))
+
+    def step(x: Any, y: Any) -> Any:
+        return jnp.where(y > 0, weight.T @ x, y), jnp.clip(x, 0, 1)
+
+    x, y = jnp.ones((3, 64)), jnp.linspace(-1, 1, 64)
+    functions = {"scores_3": scores, "scores_7": scores, "step": step}
+    calls = {"scores_3": (x,), "scores_7": (jnp.ones((7, 64)),), "step": (y, y)}
+    module = cd.jax.compile(functions, calls, ["cpu"], verify=True, graph=graph)
+    assert module.parameters is not None
+    assert len(module.parameters.entries) == 1
+    program = cd.load(module, "cpu")
+    assert [*program.functions] == [*calls]
+    for name, given in calls.items():
+        drawn = [numpy.random.default_rng(1).normal(size=each.shape).astype("f") for each in given]
+        found, wanted = program.function(name)(*drawn), functions[name](*drawn)
+        for one, other in zip(jax.tree.leaves((found,)), jax.tree.leaves((wanted,)), strict=True):
+            numpy.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from iree.compiler import ir
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
+from custom_dispatch.frontends.functions import Asked, merge
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.jax.rewriting import Rule, apply_rules
 from custom_dispatch.frontends.outside_weights import OutsideWeights, bytes_of, describe
@@ -45,6 +46,23 @@ class Exported:
     """What rules replaced in it."""
 
 
+def export_functions(
+    asked: Sequence[Asked], inline_bytes: int, called: Sequence[str], rules: Sequence[Rule]
+) -> Exported:
+    """Export functions as one model; the rest as of `export_function`."""
+    found: list[Exported] = []
+    weights = OutsideWeights()
+    for one in asked:
+        given = (one.model, one.arguments, one.name, inline_bytes, called, rules)
+        where = (found[0].module.context if found else None, weights, one is asked[-1])
+        with one.named_in_errors():
+            found.append(export_function(*given, *where))
+    kernels = Names(kernel for each in found for kernel in each.kernels).items
+    replaced = functools.reduce(Replaced.and_those, (each.replaced for each in found))
+    module = merge([each.module for each in found])
+    return Exported(module, kernels, weights.parameters, replaced)
+
+
 def export_function(
     function: Callable[..., Any],
     arguments: Sequence[Any],
@@ -52,6 +70,9 @@ def export_function(
     inline_bytes: int,
     called: Sequence[str] = (),
     rules: Sequence[Rule] = (),
+    context: ir.Context | None = None,
+    weights: OutsideWeights | None = None,
+    is_last: bool = True,
 ) -> Exported:
     """Export a function, and import what comes out.
 
@@ -61,6 +82,8 @@ def export_function(
       the module.
     - `called`: the names of kernels that it may call in other ways, such as `jax.ffi.ffi_call`.
     - `rules`: they put kernels into it first.
+    - `context`, `weights`: of the module that it is to be merged into, if there is one.
+    - `is_last`: whether it says which weights that needs.
 
     Raises `ModelError`: JAX cannot trace or export the function.
     Raises `DeclarationError`: it calls two kernels of one name.
@@ -88,22 +111,24 @@ def export_function(
     names = {*called, *(kernel.name for kernel in kernels)}
     checks = [jax.export.DisabledSafetyCheck.custom_call(symbol) for symbol in names]
     export = jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)
-    weights = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
-    exported = _tried(lambda: export(weights, *specs))
-    module = _parsed(exported)
+    arrays = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
+    exported = _tried(lambda: export(arrays, *specs))
+    module = _parsed(exported, context or ir.Context())
     with module.context, ir.Location.unknown():
         main = next(op for op in functions_of(module) if is_public(op))
         _drop_assertions(module)
         _say_what_is_broadcast(module)
         main.attributes["sym_name"] = ir.StringAttr.get(name)
-        parameters = OutsideWeights()
-        arrays = enumerate(item.array for item in outside)
-        parameters.load_arguments(module.operation, main, {i: _weight(each) for i, each in arrays})
+        weights = weights or OutsideWeights()
+        weights.declared.clear()
+        held_outside = {index: _weight(item.array) for index, item in enumerate(outside)}
+        weights.load_arguments(module.operation, main, held_outside)
     if rules:
         replaced = replaced.and_those(Replaced(remaining=remaining_in(module, replaced)))
     kinds = [_element_type_of(item.dtype) for item in exported.out_avals]
-    describe(module, name, [kind.name if kind else "" for kind in kinds], parameters.parameters)
-    return Exported(module, kernels, parameters.parameters, replaced)
+    needs = weights.parameters if is_last else None
+    describe(module, name, [kind.name if kind else "" for kind in kinds], needs)
+    return Exported(module, kernels, weights.parameters, replaced)
 
 
 def _check_call(function: Any, arguments: Any) -> None:
@@ -190,9 +215,9 @@ def _jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
                     yield from _jaxprs(item)
 
 
-def _parsed(exported: Any) -> ir.Module:
+def _parsed(exported: Any, context: ir.Context) -> ir.Module:
     end_searches()
-    with ir.Context(), ir.Location.unknown():
+    with context, ir.Location.unknown():
         try:
             return ir.Module.parse(exported.mlir_module())
         except ir.MLIRError as error:
@@ -254,7 +279,9 @@ class _Held:
 
 
 def _weight(array: Any) -> Parameter:
-    return Parameter("", array.dtype.name, array.shape, array.nbytes, partial(bytes_of, array))
+    return Parameter(
+        "", array.dtype.name, array.shape, array.nbytes, functools.partial(bytes_of, array)
+    )
 
 
 def arrays_of(values: Sequence[Any]) -> list[numpy.ndarray[Any, Any]]:
