@@ -8,12 +8,11 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.names import check_name
 
 if importlib.util.find_spec("onnx") is None:
     raise ToolNotFoundError(
@@ -23,6 +22,7 @@ if importlib.util.find_spec("onnx") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.frontends.functions import asked_for, merge
 from custom_dispatch.frontends.onnx.importer import (
     find_kernels,
     import_graph,
@@ -33,8 +33,13 @@ from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.verifying import evaluate
-from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
+from custom_dispatch.frontends.outside_weights import (
+    INLINE_BYTES,
+    OutsideWeights,
+    check_inline_bytes,
+)
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.pattern import for_targets
 from custom_dispatch.match.replace import patterns_of
@@ -53,7 +58,7 @@ __all__ = ["Pattern", "compile", "register"]
 
 
 def compile(  # noqa: A001 - the public name is cd.onnx.compile
-    model: str | os.PathLike[str] | onnx.ModelProto,
+    model: str | os.PathLike[str] | onnx.ModelProto | Mapping[str, Any],
     targets: Sequence[str | Target] | None = None,
     *,
     kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
@@ -73,11 +78,12 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     - `model`: a path, with external data in the same directory, or a `ModelProto`. It calls kernels
       as operators of a domain other than ONNX's, registered by `register` or otherwise under their
       names. A function that the model defines for such an operator is ignored. Sizes with a name,
-      or without a value, are dynamic.
+      or without a value, are dynamic. A mapping from names to models gives several functions, which
+      share large tensors.
     - `kernels`: the kernels and choices that it calls; None for all registered ones.
     - `replace`: `Pattern`s, whose kernels replace what computes the same in the model. `replaced`
       of the result lists the places.
-    - `name`: the name of the module's function.
+    - `name`: the name of the module's function, where it is one.
     - `inline_bytes`: tensors of at most this many bytes, at least 128, become constants of the
       module instead; None for all of them, which makes one file, and for large models needs much
       memory to compile.
@@ -94,7 +100,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     Raises `CustomDispatchError`: building the kernels failed; see `cd.build`.
     """
     patterns = for_targets(patterns_of(replace), check_targets(targets))
-    check_name(name, "function")
+    asked = asked_for(name, model)
     tolerance = check_verify(verify)
     given = None if kernels is None else {item.name: item for item in check_callees(kernels)}
     computed = [each for item in patterns if isinstance(item, Pattern) for each in item.computes]
@@ -103,15 +109,27 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     def is_kept(domain: str, operator: str) -> bool:
         return (domain, operator) in searched or kernel_of(domain, operator, given) is not None
 
-    loaded = read_model(model, name, check_inline_bytes(inline_bytes), is_kept)
-    nodes = find_kernels(loaded, given)
-    called = list(dict.fromkeys(nodes.values()))
-
-    typed = infer_types(loaded, nodes)
-    inputs, wanted = ([], []) if tolerance is None else evaluate(model, typed, nodes)
-    say("importing the model")
+    most_inline = check_inline_bytes(inline_bytes)
     kept = {operator for _, operator in searched}
-    module, parameters = import_graph(typed, nodes, name, kept)
+    nodes: dict[Any, Kernel | Choice] = {}
+    compared: dict[str, Any] = {}
+    modules: list[Any] = []
+    weights = OutsideWeights()
+    for one in asked:
+        with one.named_in_errors():
+            loaded = read_model(one.model, one.name, most_inline, is_kept)
+            own = find_kernels(loaded, given)
+            nodes |= own
+            typed = infer_types(loaded, own)
+            if tolerance is not None:
+                compared[one.name] = evaluate(one.model, typed, own)
+            say("importing the model")
+            where = (modules[0].context if modules else None, weights)
+            last = one is asked[-1]
+            imported, _ = import_graph(typed, own, one.name, kept, *where, is_last=last)
+            modules.append(imported)
+    module, parameters = merge(modules), weights.parameters
+    called = Names(nodes.values()).items
 
     def compiled(targets: Sequence[str | Target] | None) -> CompiledModule:
         done = compile_module(
@@ -129,7 +147,10 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     done = compiled(targets)
     if tolerance is not None:
         program = on_the_cpu(done, lambda: compiled(["cpu:host"]))
-        found = program.function(name)(*inputs)
-        results = list(map(plain, found if isinstance(found, tuple) else (found,)))
-        check_results(results, wanted, tolerance, "ONNX's own evaluator")
+        for one in asked:
+            inputs, wanted = compared[one.name]
+            found = program.function(one.name)(*inputs)
+            results = list(map(plain, found if isinstance(found, tuple) else (found,)))
+            with one.named_in_errors():
+                check_results(results, wanted, tolerance, "ONNX's own evaluator")
     return done

@@ -11,12 +11,14 @@ from iree.compiler import ir
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import CustomDispatchError, DeclarationError, rebuild
 from custom_dispatch.kernel.names import check_name
+from custom_dispatch.link.dialects.torch_dialect import DEFINITION, OPERATOR
 from custom_dispatch.link.operations import (
     PARAMETER,
     functions_of,
     is_function,
     is_public,
     name_of,
+    operations_of,
     symbols_of,
 )
 
@@ -96,6 +98,10 @@ def merge(modules: Sequence[ir.Module]) -> ir.Module:
             if new != name:
                 ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
                 op.attributes["sym_name"] = ir.StringAttr.get(new, module.context)
+                for user in operations_of(module, OPERATOR):
+                    said = user.attributes.get(f"torch.onnx.{DEFINITION}")
+                    if said is not None and ir.StringAttr(said).value == name:
+                        user.attributes[f"torch.onnx.{DEFINITION}"] = op.attributes["sym_name"]
         if module is not whole:
             for op in list(module.body.operations):
                 whole.body.append(op)

@@ -538,3 +538,30 @@ def test_open_sizes_that_differ_are_refused_when_the_model_is_called() -> None:
             "that the model leaves open, which IREE does not broadcast.\n"
             "  next step: pass arrays of the same sizes, or state the sizes in the model."
         )
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_functions_of_one_module_share_tensors(graph: bool) -> None:
+    make, kind = onnx.helper, onnx.TensorProto.FLOAT
+    weight = numpy.random.default_rng(0).normal(size=(64, 64)).astype("f")
+
+    def model(rows: int, version: int, name: str) -> onnx.ModelProto:
+        held = onnx.numpy_helper.from_array(weight, name)
+        nodes = [
+            make.make_node("MatMul", ["x", name], ["p"]),
+            make.make_node("Softsign", ["p"], ["s"]),
+        ]
+        nodes.append(make.make_node("Softmax" if rows > 1 else "Softsign", ["s"], ["y"]))
+        ends = [make.make_tensor_value_info(end, kind, [rows, 64]) for end in "xy"]
+        graph = make.make_graph(nodes, "graph", ends[:1], ends[1:], [held])
+        return make.make_model(graph, opset_imports=[make.make_opsetid("", version)])
+
+    models = {"prefill": model(5, 18, "w"), "step": model(1, 21, "v")}
+    module = cd.onnx.compile(models, ["cpu"], verify=True, graph=graph)
+    assert module.parameters is not None
+    assert [item.name for item in module.parameters.entries] == ["w"]
+    program = cd.load(module, "cpu")
+    for (name, each), rows in zip(models.items(), (5, 1), strict=True):
+        x = numpy.random.default_rng(1).normal(size=(rows, 64)).astype("f")
+        (wanted,) = onnx.reference.ReferenceEvaluator(each).run(None, {"x": x})
+        numpy.testing.assert_allclose(program.function(name)(x), wanted, rtol=1e-4, atol=1e-5)

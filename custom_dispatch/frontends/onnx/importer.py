@@ -120,21 +120,31 @@ def infer_types(graph: Graph, nodes: Nodes) -> Graph:
 
 
 def import_graph(
-    graph: Graph, nodes: Nodes, name: str, kept: Collection[str] = ()
+    graph: Graph,
+    nodes: Nodes,
+    name: str,
+    kept: Collection[str] = (),
+    context: ir.Context | None = None,
+    outside: OutsideWeights | None = None,
+    *,
+    is_last: bool = True,
 ) -> tuple[ir.Module, Parameters | None]:
     """A model as a module of the torch dialect, with one public function, and its weights.
 
     - `graph`: the model, with all types; it is changed.
     - `nodes`: the nodes that stand for kernels.
     - `kept`: operators of ONNX that patterns are looked for with.
+    - `context`, `outside`: of the module that it is to be merged into, if there is one.
+    - `is_last`: whether it says which weights that needs.
     """
     model = graph.model
     bring_into_one_form(model.graph)
     for node in nodes_of(model.graph):
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
-    module = _import(model, kept)
-    outside = OutsideWeights()
+    module = _import(model, kept, context or ir.Context())
+    outside = outside or OutsideWeights()
+    outside.declared.clear()
     with module.context, ir.Location.unknown():
         for op in operations_of(module, "torch.operator"):
             called = str(ir.StringAttr(op.attributes["name"]).value)
@@ -150,7 +160,8 @@ def import_graph(
             function,
             {at: graph.weights[each] for at, each in enumerate(names) if each in graph.weights},
         )
-    describe(module, name, list(_result_types(model.graph)), outside.parameters)
+    needs = outside.parameters if is_last else None
+    describe(module, name, list(_result_types(model.graph)), needs)
     return module, outside.parameters
 
 
@@ -249,9 +260,9 @@ def _result_types(graph: onnx.GraphProto) -> Iterator[str]:
 # -- the module
 
 
-def _import(model: onnx.ModelProto, kept: Collection[str]) -> ir.Module:
+def _import(model: onnx.ModelProto, kept: Collection[str], context: ir.Context) -> ir.Module:
     try:
-        with ir.Context(), ir.Location.unknown():
+        with context, ir.Location.unknown():
             module = ir.Module.create()
             bind_sizes(model.graph, import_function(model, module))
             write_in_torchs_words(module, kept)
