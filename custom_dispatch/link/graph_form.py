@@ -19,6 +19,7 @@ from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
+from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.operations import (
     create,
     global_of,
@@ -123,6 +124,11 @@ def _record(module: ir.Module, function: Any) -> None:
     _drop_waits(op.operation for block in blocks for op in block.operations)
     every = [op.operation for block in blocks for op in block.operations]
     queued = [op for op in every if op.name.startswith(_QUEUED)]
+    for op in queued:  # A copy into the memory that functions share waits, too
+        for number, value in enumerate(op.operands):
+            waits = number == 2 or op.name == "hal.fence.join"  # after device and affinity
+            if waits and getattr(owner_of(value), "name", "") == "util.null":
+                op.operands[number] = blocks[0].arguments[0]
     mutable = [
         name_of(op.operation)
         for op in module.body.operations

@@ -73,9 +73,8 @@ def open_to_callers(
             continue
         if graph and name not in plain:
             read_on_device(op)
-        problem = why_no_graph(op, inputs, outputs) if graph and name not in plain else None
-        if problem is not None:
-            problems[name] = problem
+            if problem := why_no_graph(op, inputs, outputs):
+                problems[name] = problem
         body = _PREFIX + name
         while body in names:
             body += "_"

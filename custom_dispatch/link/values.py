@@ -35,7 +35,6 @@ _NEUTRAL = {
     "math.powf": 1.0,
 }
 _YIELDS = ("linalg.yield", "scf.yield", "tensor.yield", "scf.condition")
-_WHILE = "scf.while"
 # What undoes itself, or what another one does, or does nothing done twice.
 _UNDONE = ("math.absf", "math.ceil", "math.floor", "math.round", "math.roundeven", "math.trunc")
 
@@ -62,10 +61,9 @@ def values_from_outside(module: ir.Module) -> set[ir.Value]:
             op = use.owner.operation
             waiting += op.results
             parent = op.parent.operation if op.name in _YIELDS else None
-            if parent is not None and parent.name == _WHILE:  # one half yields to the other
-                waiting += parent.results
-                for region in parent.regions:
-                    waiting += region.blocks[0].arguments
+            if parent is not None and parent.name == "scf.while":  # one half yields to the other
+                inside = (each for region in parent.regions for each in region.blocks[0].arguments)
+                waiting += [*parent.results, *inside]
             elif parent is not None:  # as of what reads an element of another tensor
                 waiting.append(parent.results[use.operand_number])
             for block in (block for region in op.regions for block in list(region.blocks)[:1]):

@@ -218,6 +218,37 @@ def test_a_model_may_return_nothing(graph: bool) -> None:
         cd.torch.compile(Model(lambda *_: None), (numbers(0),), ["cpu"])
 
 
+class Greedy(torch.nn.Module):
+    """A step of a decoder that picks the next token."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(50, 32)
+        self.project = torch.nn.Linear(32, 64)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, 2, 12, 16))
+
+    def forward(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        x = self.words(token)
+        k, v = self.project(x).view(1, 1, 2, 2, 16).permute(2, 0, 3, 1, 4)
+        self.keys.index_copy_(2, position, k)
+        self.values.index_copy_(2, position, v)
+        mask = torch.arange(12)[None] <= position[:, None]
+        q = x.view(1, 1, 2, 16).transpose(1, 2)
+        y = torch.nn.functional.scaled_dot_product_attention(q, self.keys, self.values, mask)
+        return (y.transpose(1, 2).reshape(1, 1, 32) @ self.words.weight.T).argmax(-1)
+
+
+def test_what_a_graph_copies_first_waits_for_the_calls_before() -> None:
+    # IREE copies constants into the memory between commands without waiting for anything.
+    model = Greedy().eval()
+    given = [(torch.tensor([[7 * step]]), torch.tensor([step])) for step in range(7)]
+    program = cd.load(cd.torch.compile(model, given[0], ["cpu"], graph=True), "cpu")
+    found = [program.main.submit(*each) for each in given]
+    for each, arguments in zip(found, given, strict=True):
+        assert numpy.asarray(each.result()).item() == model(*arguments).item()
+
+
 def test_results_and_arguments_stay_as_they_are() -> None:
     def function(model: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = model.kept.clone()

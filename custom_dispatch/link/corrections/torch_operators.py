@@ -145,10 +145,8 @@ def _give_mask_all_dims(op: ir.Operation) -> None:
         return
     with ir.InsertionPoint(op), op.location:
         for _ in range(queries.rank - mask.rank):
-            kind = str(op.operands[3].type).replace("[", "[1,", 1)
-            op.operands[3] = create(
-                "torch.aten.unsqueeze", ir.Type.parse(kind), op.operands[3], constant(0)
-            )
+            kind = ir.Type.parse(str(op.operands[3].type).replace("[", "[1,", 1))
+            op.operands[3] = create("torch.aten.unsqueeze", kind, op.operands[3], constant(0))
 
 
 def _attribute(op: ir.Operation, name: str, default: float) -> float:
