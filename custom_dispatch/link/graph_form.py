@@ -20,6 +20,11 @@ from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
 from custom_dispatch.link.constants import owner_of
+from custom_dispatch.link.graph_barriers import (
+    barrier_of,
+    keep_order,
+    limit_width,
+)
 from custom_dispatch.link.operations import (
     create,
     global_of,
@@ -49,9 +54,6 @@ _WAIT = "hal.fence.await"
 _NEEDS_HOST = ("hal.device.queue.alloca", "hal.buffer.load", "util.call")
 """Operations that need the host or memory in each call."""
 _GLOBALS = ("util.global.load", "util.global.store")
-_COMMANDS = ("dispatch", "copy_buffer", "fill_buffer", "update_buffer")
-_MOST_AT_ONCE = 32
-"""IREE_HAL_CUDA_MAX_CONCURRENT_GRAPH_NODE_COUNT (iree/hal/drivers/cuda/graph_command_buffer.c)."""
 _KINDS = {"input": "inputs", "output": "results", "mark": "marks"}
 """What `graph_interface.py` calls a function's buffers, and what users do."""
 _REFLECTION = "iree.reflection"
@@ -69,7 +71,10 @@ def record_once(content: bytes) -> bytes:
         functions = [op for op in every if name_of(op).endswith(GRAPH)]
         for function in every:
             if not is_declaration(function):
-                _limit_width(function)
+                if function in functions:
+                    limit_width(function)
+                else:
+                    keep_order(module, function)
         kept = _allocate_transients(module, max([1, *map(_transients, functions)]))
         for function in functions:
             said = {item.name: item.attr for item in ir.DictAttr(function.attributes[_REFLECTION])}
@@ -77,32 +82,6 @@ def record_once(content: bytes) -> bytes:
             function.attributes[_REFLECTION] = ir.DictAttr.get(said)
             _record(module, function)
         return str(module).encode()
-
-
-def _limit_width(function: Any) -> None:
-    """Put a barrier after as many commands without one as a CUDA graph of IREE's may hold.
-
-    And one after the first of several that follow several: what has many before it and many beside
-    it begins 2 to 4 us late on an H200, as long as a small kernel runs.
-    """
-    before = commands = 0
-    for op in [op.operation for block in function.regions[0].blocks for op in block.operations]:
-        kind = op.name.removeprefix("hal.command_buffer.")
-        if kind == "create":
-            before = commands = 0
-        elif kind == "execution_barrier":
-            before, commands = commands, 0
-        elif kind in _COMMANDS:
-            if commands == _MOST_AT_ONCE or (commands == 1 and before > 1):
-                _barrier_of(op.operands[0]).clone(ip=ir.InsertionPoint(op))
-                before, commands = commands, 0
-            commands += 1
-
-
-def _barrier_of(commands: Any) -> Any:
-    """A barrier of a command buffer: IREE writes one at the end of each."""
-    users = (use.owner.operation for use in commands.uses)
-    return next(op for op in users if op.name == "hal.command_buffer.execution_barrier")
 
 
 def _transients(function: Any) -> int:
@@ -209,7 +188,7 @@ def _submit_once(first: Any, every: list[Any], queued: list[Any]) -> list[Any]:
         flags = {"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
         name, operands = "hal.command_buffer.copy_buffer", [made[0].result, *list(op.operands)[4:]]
         ir.Operation.create(name, operands=operands, attributes=flags, ip=ir.InsertionPoint(op))
-        _barrier_of(made[0].result).clone(ip=ir.InsertionPoint(op))
+        barrier_of(made[0].result).clone(ip=ir.InsertionPoint(op))
     block = queued[-1].block
     end = block.operations[len(block.operations) - 1]
     ends = [op for op in every if op.name == "hal.command_buffer.finalize"]
@@ -227,7 +206,7 @@ def _submit_once(first: Any, every: list[Any], queued: list[Any]) -> list[Any]:
 def _write_mark(commands: Any, mark: str) -> None:
     """Let the last of a graph's commands write a word of which the host sees that all are done."""
     users = (use.owner.operation for use in commands.uses)
-    # A barrier stands before it: see `_barrier_of`.
+    # A barrier stands before it: see `barrier_of`.
     with ir.InsertionPoint(next(op for op in users if op.name == "hal.command_buffer.finalize")):
         buffer = _load(mark, ir.Type.parse("!hal.buffer"))
         one = integer(1, ir.IntegerType.get_signless(32))

@@ -130,24 +130,12 @@ def why_not(
 ) -> str | None:
     """Why a device cannot be used here, or a module does not run on it.
 
-    Parameters
-    ----------
-    device
-        "cuda" or "cpu", or "cuda:1" for the second GPU.
-    module
-        A `.vmfb`, its bytes, or what `cd.compile` returned.
+    - `device`: "cuda" or "cpu", or "cuda:1" for the second GPU.
+    - `module`: a `.vmfb`, its bytes, or what `cd.compile` returned.
 
-    Returns
-    -------
-    str or None
-        None where it can; else a sentence or two, the last of which says what to do.
-
-    Raises
-    ------
-    DeviceError
-        No device has that name.
-    ModuleFileError
-        The file is missing or no module.
+    Returns: None where it can; else a sentence or two, the last of which says what to do.
+    Raises `DeviceError`: no device has that name.
+    Raises `ModuleFileError`: the file is missing or no module.
     """
     device = read_device(device)
     if module is None:

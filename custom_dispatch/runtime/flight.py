@@ -37,17 +37,12 @@ NO_MARK: MutableSequence[int] = [0]
 class Flight:
     """A call that was handed to a device.
 
-    Parameters
-    ----------
-    kept
-        What must live until it is done: its arguments.
-    translate
-        What a failure of IREE means to the caller.
-    signal
-        The semaphore that is signalled when it is done, and the value; a new one, unless given.
-    mark
-        A number that the device makes 1 when the call is done. The semaphore follows later: a
-        thread of IREE's waits for the GPU and signals it.
+    - `kept`: what must live until it is done: its arguments.
+    - `translate`: what a failure of IREE means to the caller.
+    - `signal`: the semaphore that is signalled when it is done, and the value; a new one, unless
+      given.
+    - `mark`: a number that the device makes 1 when the call is done. The semaphore follows later: a
+      thread of IREE's waits for the GPU and signals it.
     """
 
     __slots__ = (
@@ -105,20 +100,10 @@ class Flight:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the call is done.
 
-        Parameters
-        ----------
-        timeout
-            How long at most, in seconds.
+        `timeout`: how long at most, in seconds.
 
-        Returns
-        -------
-        bool
-            Whether it is.
-
-        Raises
-        ------
-        CallError, DeviceError, KernelError
-            It failed.
+        Returns: whether it is.
+        Raises `CallError`, `DeviceError`, `KernelError`: it failed.
         """
         if not self._over and not (self._device.is_cuda and self._is_soon_done()):
             self._wait(timeout)
@@ -307,17 +292,10 @@ class Submission:
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the call, and return what it returns.
 
-        Parameters
-        ----------
-        timeout
-            How long to wait at most, in seconds.
+        `timeout`: how long to wait at most, in seconds.
 
-        Raises
-        ------
-        TimeoutError
-            The call has not finished. It continues, and can be waited for again.
-        CallError, DeviceError, KernelError
-            The call failed.
+        Raises `TimeoutError`: the call has not finished. It continues, and can be waited for again.
+        Raises `CallError`, `DeviceError`, `KernelError`: the call failed.
         """
         if not self._flight.wait(timeout):
             raise TimeoutError(f"the call is not done after {timeout} s")

@@ -77,21 +77,13 @@ class Function:
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         """Run the function, and wait for it.
 
-        Parameters
-        ----------
-        *arguments, **named
-            Arrays and numbers. They have names in a module of kernels: those of its operands.
-        out
-            An array to write the result into, or a tuple of them: returned in its place.
+        - `*arguments`, `**named`: arrays and numbers. They have names in a module of kernels: those
+          of its operands.
+        - `out`: an array to write the result into, or a tuple of them: returned in its place.
 
-        Raises
-        ------
-        CallError
-            The arguments do not fit: their number, dtype, rank, sizes or device.
-        DeviceError
-            The device failed.
-        KernelError
-            A kernel failed on the CPU.
+        Raises `CallError`: the arguments do not fit: their number, dtype, rank, sizes or device.
+        Raises `DeviceError`: the device failed.
+        Raises `KernelError`: a kernel failed on the CPU.
         """
         with self.access:
             if out is not None:
@@ -111,20 +103,10 @@ class Function:
         Calls of a program take effect in the order in which they are submitted; numpy arrays are
         read before this returns, and other arrays must not be changed until the call is done.
 
-        Parameters
-        ----------
-        *arguments, out, **named
-            As for a call.
+        `*arguments`, `out`, `**named`: as for a call.
 
-        Returns
-        -------
-        Submission
-            Wait for it with `.result()`, or `await` it.
-
-        Raises
-        ------
-        CallError, DeviceError
-            As for a call, where it is known at once.
+        Returns: wait for it with `.result()`, or `await` it.
+        Raises `CallError`, `DeviceError`: as for a call, where it is known at once.
         """
         with self.access:
             is_plain = self._points.asynchronous is not None and out is None and not named
@@ -175,17 +157,10 @@ class Function:
 
         Whoever calls this holds `access`.
 
-        Parameters
-        ----------
-        inputs
-            With room for two more.
-        needs
-            What must be over before they are read.
+        - `inputs`: with room for two more.
+        - `needs`: what must be over before they are read.
 
-        Raises
-        ------
-        CallError, DeviceError, KernelError
-            As for a call.
+        Raises `CallError`, `DeviceError`, `KernelError`: as for a call.
         """
         is_cuda = self.open_device.is_cuda
         if is_cuda and self._points.asynchronous is not None:
@@ -338,10 +313,7 @@ class Function:
     def replay(self, *_: Any, **__: Any) -> Any:
         """As `GraphFunction.replay`, which this function has not.
 
-        Raises
-        ------
-        CallError
-            Always.
+        Raises `CallError`: always.
         """
         raise CallError(
             f"`{self.name}` is no graph: its arguments and results have no buffers that stay.",

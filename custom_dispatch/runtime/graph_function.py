@@ -88,25 +88,14 @@ class GraphFunction(Function):
     def replay(self, *arguments: Any, wait: bool = True) -> Any:
         """Run the graph on what its inputs hold.
 
-        Parameters
-        ----------
-        *arguments
-            Arrays to copy into the inputs first, as many as are new; None leaves one as it is.
-        wait
-            Whether to wait until it is done.
+        - `*arguments`: arrays to copy into the inputs first, as many as are new; None leaves one as
+          it is.
+        - `wait`: whether to wait until it is done.
 
-        Returns
-        -------
-        tuple or Submission
-            `outputs`; or what to wait for.
-
-        Raises
-        ------
-        CallError
-            There are more arguments than inputs, or one has another dtype or shape, is on another
-            device, or is an input that another is copied into. No input has changed.
-        DeviceError, KernelError
-            As for a call.
+        Returns: `outputs`; or what to wait for.
+        Raises `CallError`: there are more arguments than inputs, or one has another dtype or shape,
+        is on another device, or is an input that another is copied into. No input has changed.
+        Raises `DeviceError`, `KernelError`: as for a call.
         """
         if arguments and len(arguments) > len(self.inputs):
             raise CallError(

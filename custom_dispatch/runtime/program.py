@@ -115,11 +115,8 @@ class Program:
     def function(self, name: str | None = None) -> Function:
         """Return a function by name; without a name, the only one.
 
-        Raises
-        ------
-        CallError
-            The module has no function of that name; or no name is given and it does not have
-            exactly one.
+        Raises `CallError`: the module has no function of that name; or no name is given and it does
+        not have exactly one.
         """
         owner = f"{sentence(self.label)} has"
         how = "its name, on the command line --function NAME"
@@ -159,22 +156,13 @@ class Program:
         A graph is replayed: its arguments are copied in once. On a GPU CUPTI records; on the CPU
         IREE's own tools do, in a process of their own. Arrays are copied to the device first.
 
-        Parameters
-        ----------
-        *arguments, **named
-            As for a call.
-        function, calls
-            The function's name, optional if there is only one; how many calls are recorded.
+        - `*arguments`, `**named`: as for a call.
+        - `function`, `calls`: the function's name, optional if there is only one; how many calls
+          are recorded.
 
-        Returns
-        -------
-        custom_dispatch.measure.profile.summary.Profile
-            Its text is a table. `save_html` and `save_trace` write it to be looked at.
-
-        Raises
-        ------
-        CallError, DeviceError, ToolNotFoundError
-            As for a call; or CUPTI is not here, does not fit the driver, or serves another.
+        Returns: its text is a table. `save_html` and `save_trace` write it to be looked at.
+        Raises `CallError`, `DeviceError`, `ToolNotFoundError`: as for a call; or CUPTI is not here,
+        does not fit the driver, or serves another.
         """
         # A room to the right of this one, which few programs need.
         profiling = importlib.import_module("custom_dispatch.measure.profile.profiling")
@@ -194,16 +182,10 @@ class Program:
     def to_device(self, array: Any) -> DeviceArray:
         """An array on the program's device, to be passed to calls without being copied again.
 
-        Parameters
-        ----------
-        array
-            A numpy array, or one that supports DLPack. An array already on the device is not
-            copied; a `DeviceArray` of another device is copied through the host's memory.
+        `array`: a numpy array, or one that supports DLPack. An array already on the device is not
+        copied; a `DeviceArray` of another device is copied through the host's memory.
 
-        Raises
-        ------
-        CallError
-            The value is not an array, or has a dtype that kernels do not take.
+        Raises `CallError`: the value is not an array, or has a dtype that kernels do not take.
         """
         what = "the array"
         read = read_array(array, what)
@@ -363,26 +345,19 @@ def load(
 ) -> Program:
     """Load a `.vmfb` onto a device.
 
-    Parameters
-    ----------
-    module
-        A file, its bytes, or what `cd.compile` returned. Any `.vmfb` loads; one that this package
-        made also describes its kernels.
-    device
-        "auto" takes the first GPU if the module has code for it, else the CPU;
-        `Program.device_reason` says why. "cuda" and "cpu" take just that, and "cuda:1" the second
-        GPU; or a `torch.device`.
-    parameters
-        The `.irpa` file with its weights, if that is not in the same directory under the same name.
-        For modules compiled by other tools, a mapping from the scopes of parameters to files.
+    - `module`: a file, its bytes, or what `cd.compile` returned. Any `.vmfb` loads; one that this
+      package made also describes its kernels.
+    - `device`: "auto" takes the first GPU if the module has code for it, else the CPU;
+      `Program.device_reason` says why. "cuda" and "cpu" take just that, and "cuda:1" the second
+      GPU; or a `torch.device`.
+    - `parameters`: the `.irpa` file with its weights, if that is not in the same directory under
+      the same name. For modules compiled by other tools, a mapping from the scopes of parameters to
+      files.
 
-    Raises
-    ------
-    ModuleFileError
-        The file is missing or not a module; or its weights are missing, truncated, or not those it
-        was compiled with.
-    DeviceError
-        No device of this machine can run it; the message lists its targets and the devices.
+    Raises `ModuleFileError`: the file is missing or not a module; or its weights are missing,
+    truncated, or not those it was compiled with.
+    Raises `DeviceError`: no device of this machine can run it; the message lists its targets and
+    the devices.
     """
     source = module.bytes if isinstance(module, CompiledModule) else module
     file = ModuleFile(source)

@@ -42,6 +42,26 @@ def case(function: Callable[[Path], str]) -> Callable[[Path], str]:
 
 # -- building
 
+ROWS, BIAS, WEIGHT = "tensor<?x64xf32>", "tensor<64xf32>", "tensor<64x64xf32>"
+BESIDE = f"""
+func.func private @linear_f32({ROWS}, {WEIGHT}, {BIAS}, {ROWS}) -> {ROWS}
+func.func @prompt(%x: {ROWS}, %w: {WEIGHT}) -> {ROWS} {{
+  %b = arith.constant dense<0.0> : {BIAS}
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : {ROWS}
+  %f0 = arith.constant 0.0 : f32
+  %e = tensor.empty(%n) : {ROWS}
+  %zeros = linalg.fill ins(%f0 : f32) outs(%e : {ROWS}) -> {ROWS}
+  %0 = call @linear_f32(%x, %w, %b, %zeros) : ({ROWS}, {WEIGHT}, {BIAS}, {ROWS}) -> {ROWS}
+  %1 = call @linear_f32(%0, %w, %b, %x) : ({ROWS}, {WEIGHT}, {BIAS}, {ROWS}) -> {ROWS}
+  %2 = call @linear_f32(%1, %w, %b, %0) : ({ROWS}, {WEIGHT}, {BIAS}, {ROWS}) -> {ROWS}
+  return %2 : {ROWS}
+}}
+func.func @step(%x: {T}) -> {T} {{
+  %0 = arith.addf %x, %x : {T}
+  return %0 : {T}
+}}"""
+
 
 def _faults(name: str, mistake: int) -> str:
     return f"""func.func @{name}(%x: {T}) -> {T} {{
@@ -82,6 +102,11 @@ def build(directory: Path) -> None:
       return %0, %new : {T}, {T}
     }}"""
     cd.compile(text, simple_mul, targets, graph=True).save(directory / "state.vmfb")
+    from cuda_kernels.gemm import linear_f32
+
+    module = cd.compile(BESIDE, linear_f32, targets, graph="where possible")
+    expect("`prompt` cannot be a graph" in module.no_graph, module.no_graph)
+    module.save(directory / "beside.vmfb")
     for path in sorted(directory.iterdir()):
         print(f"{path.name:20} {path.stat().st_size:8} bytes")
 
@@ -107,6 +132,23 @@ def works(directory: Path) -> str:
     many_works(program)
     expect(np.array_equal(loaded(directory, "faults").none(X), 4 * X), "wrong results")
     return f"{NODES} nodes, loaded in {took * 1e3:.0f} ms"
+
+
+@case
+def an_open_function_beside_a_graph(directory: Path) -> str:
+    """Its kernels are chosen by size, and those that are not chosen are not recorded."""
+    program, random = loaded(directory, "beside"), np.random.default_rng(0)
+    worst = 0.0
+    for index in range(200):
+        x = random.standard_normal((1 + index**2 % 997, 64), np.float32)
+        w = random.standard_normal((64, 64), np.float32) / 8
+        first = x.astype(np.float64) @ w.T
+        wanted = (first @ w.T + x) @ w.T + first
+        worst = max(worst, float(np.abs(program.prompt(x, w) - wanted).max()))
+        if index % 10 == 0:
+            expect(np.array_equal(program.step.replay(X)[0], 2 * X), "the graph is wrong")
+    expect(worst < 1e-4, f"wrong by {worst}")
+    return f"{worst:.1e}"
 
 
 # -- graphs that cannot be made
