@@ -225,6 +225,9 @@ API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t size, Owned *stream) {
 API int cuMemcpyHtoDAsync(uint64_t to, void *from, size_t size, Owned *stream) {
   return copy(to, (uint64_t)from, size, gpu_of(stream));
 }
+API int cuMemcpyDtoHAsync(void *to, uint64_t from, size_t size, Owned *stream) {
+  return copy((uint64_t)to, from, size, gpu_of(stream));
+}
 API int cuMemcpyDtoDAsync(uint64_t to, uint64_t from, size_t size, Owned *stream) {
   return copy(to, from, size, gpu_of(stream));
 }
@@ -320,4 +323,5 @@ API int cuGetProcAddress(const char *name, void **function, int version, uint64_
 SECOND(cuCtxPushCurrent) SECOND(cuCtxPopCurrent) SECOND(cuMemGetInfo) SECOND(cuMemFree)
 SECOND(cuMemAlloc) SECOND(cuMemAllocHost) SECOND(cuDeviceTotalMem) SECOND(cuMemcpyHtoD)
 SECOND(cuMemcpyDtoH) SECOND(cuMemcpyDtoD) SECOND(cuMemcpyDtoDAsync) SECOND(cuMemsetD8)
-SECOND(cuEventDestroy) SECOND(cuStreamWaitValue32)
+SECOND(cuMemcpyHtoDAsync) SECOND(cuMemcpyDtoHAsync) SECOND(cuEventDestroy)
+SECOND(cuStreamWaitValue32)
