@@ -74,7 +74,7 @@ def check(program: Any, model: Decoder) -> None:
         program.reset()
 
 
-@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("graph", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_functions_share_weights_and_state(graph: bool) -> None:
     model = Decoder().eval()
     models = {**dict.fromkeys(CALLS, model), "cached": model.cached}

@@ -134,6 +134,7 @@ def test_buffers_of_every_type_are_kept_between_calls(
     assert done.stdout.splitlines()[2] == "i64=1"
 
 
+@pytest.mark.thorough
 def test_buffers_of_every_type_stay_where_they_are_in_a_graph(typed: torch.nn.Module) -> None:
     program = cd.load(cd.torch.compile(typed, (numbers(0),), ["cpu"], graph=True), "cpu")
     check(program, typed)

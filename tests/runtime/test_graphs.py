@@ -413,30 +413,6 @@ def test_the_memory_that_graphs_keep_is_reported(module: cd.CompiledModule, tmp_
     assert "kept by graphs" not in str(plain)
 
 
-def test_several_commands_do_not_directly_follow_several() -> None:
-    """They would begin late, as each waits for many others."""
-    from custom_dispatch.link.graph_form import record_once
-
-    fill = (
-        "hal.command_buffer.fill_buffer<%c : !hal.command_buffer> target(%b : !hal.buffer)"
-        '[%n, %n] pattern(%p : i32) flags("None")\n'
-    )
-    barrier = (
-        'hal.command_buffer.execution_barrier<%c : !hal.command_buffer> source("Dispatch") '
-        'target("Dispatch") flags("None")\n'
-    )
-    waves = barrier.join(fill * count for count in (3, 2, 4, 1, 2, 40)) + barrier
-    text = (
-        "util.func public @f(%d: !hal.device, %b: !hal.buffer, %n: index, %p: i32) {\n"
-        "%a = arith.constant -1 : i64\n"
-        '%c = hal.command_buffer.create device(%d : !hal.device) mode("None") '
-        f'categories("Transfer") affinity(%a) : !hal.command_buffer\n{waves}util.return\n}}'
-    )
-    changed = record_once(text.encode()).decode()
-    found = [part.count("fill_buffer") for part in changed.split("execution_barrier")]
-    assert found == [3, 1, 1, 4, 1, 2, 1, 32, 1, 6, 0]
-
-
 # A prompt of any length, and a step, on one state; and a function that runs other kernels at times.
 PROMPT = f"""
 util.global private mutable @kept = dense<2.0> : {T}
