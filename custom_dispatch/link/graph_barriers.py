@@ -6,7 +6,6 @@ Where a stream runs commands one after another, a graph has no order but that of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from iree.compiler import ir
@@ -31,19 +30,29 @@ def limit_width(function: Any, most: int = _MOST_AT_ONCE) -> None:
     """Put a barrier after as many commands without one as a CUDA graph of IREE's may hold.
 
     And one after the first of several that follow several: what has many before it and many beside
-    it begins 2 to 4 us late on an H200, as long as a small kernel runs.
+    it begins 2 to 4 us late on an H200, as long as a small kernel runs. Blocks of which one runs,
+    that of the device's target, are counted each for itself: a barrier must not follow a barrier
+    (see `keep_order`).
     """
-    before = commands = 0
-    for kind, op in _commands(function):
-        if kind == "create":
-            before = commands = 0
-        elif kind == _BARRIER:
-            before, commands = commands, 0
-        elif kind in _AMOUNTS:
-            if commands == most or (commands == 1 and before > 1):
-                barrier_of(op.operands[0]).clone(ip=ir.InsertionPoint(op))
+    blocks = list(function.regions[0].blocks)
+    reached = {0: (0, 0)}
+    for index, block in enumerate(blocks):
+        before, commands = reached.pop(index, (0, 0))
+        for kind, op in _commands(block):
+            if kind == "create":
+                before = commands = 0
+            elif kind == _BARRIER:
                 before, commands = commands, 0
-            commands += 1
+            elif kind in _AMOUNTS:
+                if commands == most or (commands == 1 and before > 1):
+                    barrier_of(op.operands[0]).clone(ip=ir.InsertionPoint(op))
+                    before, commands = commands, 0
+                commands += 1
+        for successor in block.operations[len(block.operations) - 1].operation.successors:
+            later = next((i for i in range(index + 1, len(blocks)) if blocks[i] == successor), None)
+            if later is not None:  # else a loop, and no command buffer outlives a turn
+                other = reached.get(later, (0, 0))
+                reached[later] = (max(before, other[0]), max(commands, other[1]))
 
 
 def barrier_of(commands: Any) -> Any:
@@ -63,7 +72,8 @@ def keep_order(module: ir.Module, function: Any) -> None:
     """
     limit_width(function, 1)
     symbol = {"global": ir.FlatSymbolRefAttr.get(_RECORDED)}
-    for kind, op in _commands(function):
+    commands = [each for block in function.regions[0].blocks for each in _commands(block)]
+    for kind, op in commands:
         if kind not in (*_AMOUNTS, _BARRIER):
             continue
         with ir.InsertionPoint(op):
@@ -87,7 +97,7 @@ def keep_order(module: ir.Module, function: Any) -> None:
         module.body.append(made.body.operations[0].operation)
 
 
-def _commands(function: Any) -> Iterator[tuple[str, Any]]:
-    """What records, in the order in which it is written, by kind."""
-    every = [op.operation for block in function.regions[0].blocks for op in block.operations]
-    return ((op.name.removeprefix("hal.command_buffer."), op) for op in every)
+def _commands(block: Any) -> list[tuple[str, Any]]:
+    """The operations of a block, by kind: those that record by what they record."""
+    every = [op.operation for op in block.operations]
+    return [(op.name.removeprefix("hal.command_buffer."), op) for op in every]

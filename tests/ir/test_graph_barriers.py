@@ -57,3 +57,20 @@ def test_several_commands_do_not_directly_follow_several() -> None:
         groups = str(module).split("execution_barrier")
     counts = [group.count("fill_buffer") for group in groups]
     assert counts == [3, 1, 1, 4, 1, 2, 1, 32, 1, 6, 0]
+
+
+def test_commands_of_which_one_runs_are_one() -> None:
+    """Each target has a block of its own: together they are not several, and need no barrier."""
+    fill = FILL.format(length="%four")
+    lines = []
+    for index in range(4):
+        arms = (
+            f"^arm{index}_{target}: // of one target\n{fill}\ncf.br ^done{index}" for target in "ab"
+        )
+        lines += [f"cf.cond_br %p, ^arm{index}_a, ^arm{index}_b", *arms, f"^done{index}:", BARRIER]
+    text = recording().replace("util.return", "\n".join([*lines, "util.return"]))
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text.replace("%n: index", "%n: index, %p: i1"))
+        before = str(module)
+        limit_width(module.body.operations[0].operation)
+        assert str(module) == before
