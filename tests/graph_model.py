@@ -26,6 +26,20 @@ func.func @kept_now() -> {T} {{
   return %old : {T}
 }}
 """
+# Which branch is run depends on a value of the call.
+BRANCH = f"""
+{KERNEL}
+func.func @main(%x: {T}, %on: tensor<i1>) -> {T} {{
+  %0 = tensor.extract %on[] : tensor<i1>
+  %1 = scf.if %0 -> {T} {{
+    %2 = func.call @simple_mul(%x, %x) : ({T}, {T}) -> {T}
+    scf.yield %2 : {T}
+  }} else {{
+    scf.yield %x : {T}
+  }}
+  return %1 : {T}
+}}
+"""
 
 
 def drawn(seed: int = 0) -> Any:

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import numpy
-from graph_model import KERNEL, MODEL, T
+from graph_model import BRANCH, KERNEL, MODEL, T
 from readme_checks import ROWS, Bench, row
 
 import custom_dispatch as cd
@@ -24,18 +24,6 @@ def _of(kind: str) -> str:
     return _NO_KERNEL.replace("TYPE", kind).replace("BODY", f"%0 = tensor.empty() : {T}")
 
 
-_BRANCH = f"""{KERNEL}
-func.func @main(%x: {T}, %on: tensor<i1>) -> {T} {{
-  %0 = tensor.extract %on[] : tensor<i1>
-  %1 = scf.if %0 -> {T} {{
-    %2 = func.call @simple_mul(%x, %x) : ({T}, {T}) -> {T}
-    scf.yield %2 : {T}
-  }} else {{
-    scf.yield %x : {T}
-  }}
-  return %1 : {T}
-}}
-"""
 _NUMBER = "util.global private mutable @count = 2.0 : f32\n" + _NO_KERNEL.replace(
     "BODY",
     f"""%n = util.global.load @count : f32
@@ -61,7 +49,7 @@ ROWS |= {
     "A graph of open sizes": lambda _: _graph(_of("tensor<?xf32>")),
     "A graph that is called with a number": lambda _: _graph(_of("f32")),
     "A graph that is called with no elements": lambda _: _graph(_of("tensor<0xf32>")),
-    "A graph with a branch on its data": lambda _: _graph(_BRANCH),
+    "A graph with a branch on its data": lambda _: _graph(BRANCH),
     "A graph whose state is a number": lambda _: _graph(_NUMBER),
     "State of a graph that an inner function uses": lambda _: _graph(_BELOW),
     "A graph of kernels without a model": lambda bench: cd.compile(

@@ -22,8 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import custom_dispatch as cd
 from custom_dispatch.errors import CallError
-from gpu.each import run_each
-from gpu.halves import options
+from gpu.halves import build_or_run
 
 N = 1 << 22
 MODEL = """
@@ -136,14 +135,5 @@ CASES = [
 ]
 
 
-def main() -> int:
-    """Build or run."""
-    given = options(__doc__)
-    if given.half == "build":
-        build(given.directory)
-        return 0
-    return run_each(CASES, lambda: (given.directory,))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(build_or_run(__doc__, build, CASES))

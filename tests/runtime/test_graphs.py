@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_model import COUNT, KERNEL, MODEL, T, drawn
+from graph_model import BRANCH, COUNT, KERNEL, MODEL, T, drawn
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
@@ -123,19 +123,6 @@ def test_arrays_that_do_not_fit_are_refused(
         step.replay(*arguments)
 
 
-BRANCH = f"""
-{KERNEL}
-func.func @main(%x: {T}, %on: tensor<i1>) -> {T} {{
-  %0 = tensor.extract %on[] : tensor<i1>
-  %1 = scf.if %0 -> {T} {{
-    %2 = func.call @simple_mul(%x, %x) : ({T}, {T}) -> {T}
-    scf.yield %2 : {T}
-  }} else {{
-    scf.yield %x : {T}
-  }}
-  return %1 : {T}
-}}
-"""
 OPEN = """
 func.func private @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
 func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
