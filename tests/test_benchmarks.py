@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import HERE, names
+from benchmarks.cases.product_sizes import WIDTHS, drawn
+from benchmarks.lib.size_rows import RANGES
 
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
 
@@ -30,6 +32,19 @@ def test_the_page_has_each_with_what_it_shows() -> None:
         assert shows in listed[name]
     results = {word for row in rows for word in row.split("`") if word.endswith((".json", ".txt"))}
     assert not [item for item in results if not (HERE / "results" / item).exists()]
+
+
+def test_sizes_are_drawn_of_every_kind_and_none_that_a_table_has() -> None:
+    sizes = drawn(3, 200)
+    assert sizes == drawn(3, 200) != drawn(4, 200)
+    assert len(sizes) == 250
+    some = {(size.m, size.n, size.k) for size in sizes[:100]}
+    assert not some & {(size.m, size.n, size.k) for size in drawn(3, 200, some)}
+    for first, last in RANGES:
+        assert sum(first <= size.m <= last for size in sizes) >= 15
+    of = {size.of.rpartition(" ")[0] for size in sizes if size.of != "odd"}
+    assert of == set(WIDTHS)
+    assert all(size.n % 8 or size.k % 8 for size in sizes if size.of == "odd")
 
 
 def test_without_a_name_all_are_listed_and_a_wrong_one_is_refused() -> None:

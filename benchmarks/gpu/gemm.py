@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import custom_dispatch as cd
 from benchmarks.lib import gpu_command, gpu_objects
-from benchmarks.lib.gpu_timing import in_graph
+from benchmarks.lib.gpu_timing import in_turn
 from cuda_kernels import gemm
 
 if TYPE_CHECKING:
@@ -201,26 +201,6 @@ def check(directory: Path, target: str) -> int:
         what = f"{name} {m} x {n} x {k}, {misaligned} elements off"
         tally.add(what, problem(choice, tensors))
     return tally.finish()
-
-
-def in_turn(runs: dict[str, list[Callable[[], Any]]], rounds: int) -> dict[str, float]:
-    """Microseconds of a launch: of each name's, one behind the other in a graph; medians."""
-    import torch
-
-    times = {name: list[float]() for name in runs}
-    replays = {
-        name: in_graph(lambda launches=launches: [run() for run in launches])
-        for name, launches in runs.items()
-    }
-    for _ in range(rounds):
-        for name, replay in replays.items():
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
-            start.record()
-            replay()
-            stop.record()
-            stop.synchronize()
-            times[name].append(start.elapsed_time(stop) * 1e3 / len(runs[name]))
-    return {name: statistics.median(found[1:]) for name, found in times.items()}
 
 
 def measure(launcher: Launcher, choice: cd.Choice, m: int, n: int, k: int) -> Row:

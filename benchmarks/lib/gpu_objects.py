@@ -6,6 +6,7 @@ They are the bytes that modules hold, launched through the CUDA driver on tensor
 from __future__ import annotations
 
 import ctypes
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ class Objects:
         major, minor = torch.cuda.get_device_capability()
         self.capability = 10 * major + minor
         self.context = NativeContext().__enter__()  # until the process ends
-        self._directory = directory
+        self._image = functools.cache(lambda file: (directory / file).read_bytes())
         self._index = json.loads((directory / "index.json").read_text(encoding="utf-8"))
 
     def best(self, targets: Mapping[int, str]) -> str:
@@ -90,7 +91,7 @@ class Objects:
     def code(self, target: str, kernel: str) -> tuple[bytes, str]:
         """The object that has a kernel, and its symbol there."""
         found = self._index[target][kernel]
-        return (self._directory / found["file"]).read_bytes(), found["symbol"]
+        return self._image(found["file"]), found["symbol"]
 
     def launch(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,6 +66,22 @@ def in_graph(run: Callable[[], Any]) -> Callable[[], None]:
     with torch.cuda.graph(graph):
         run()
     return graph.replay  # type: ignore[no-any-return]
+
+
+def in_turn(runs: Mapping[str, Sequence[Callable[[], Any]]], rounds: int) -> dict[str, float]:
+    """Microseconds of a launch of each name's, one behind the other in a graph; medians.
+
+    Each is a graph of its own. Their replays take turns, so what disturbs one disturbs the others.
+    """
+    times = {name: list[float]() for name in runs}
+    replays = {
+        name: with_events(in_graph(lambda launches=launches: [run() for run in launches]))
+        for name, launches in runs.items()
+    }
+    for _ in range(rounds):
+        for name, once in replays.items():
+            times[name].append(once() * 1e6 / len(runs[name]))
+    return {name: statistics.median(found[1:]) for name, found in times.items()}
 
 
 def copy_bandwidth(kind: str) -> float:

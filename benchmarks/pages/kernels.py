@@ -51,6 +51,16 @@ def products() -> Iterator[str]:
         ).replace("% |", " % |")
 
 
+def sizes() -> Iterator[str]:
+    """Products at random sizes, by their rows."""
+    content = json.loads((ROOT / RESULTS / "sizes_h200.json").read_text(encoding="utf-8"))
+    for line in content["summary"]:
+        if line["choice"] == "all":
+            keys = ("of_cublas", "worst", "of_best_form", "best_of_cublas")
+            ratios = " | ".join(f"{line[key]:.2f}" for key in keys)
+            yield f"| {line['rows']} | {line['sizes']} | {ratios} |"
+
+
 def moved() -> Iterator[str]:
     """What only moves memory, at 16384 x 8192: a line a kernel, a column a type."""
     cells: dict[str, list[str]] = {}
@@ -118,6 +128,7 @@ def missing() -> list[str]:
     found = []
     for page, lines in (
         ("gemm.md", products()),
+        ("gemm.md", sizes()),
         ("memory_bound.md", moved()),
         ("quantised.md", quantised(eights=False)),
         ("quantised_fp8.md", quantised(eights=True)),
