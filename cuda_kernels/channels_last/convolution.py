@@ -6,7 +6,7 @@ Which tiles a call gets was measured on an H200 (`benchmarks/results/convolution
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -16,7 +16,7 @@ import custom_dispatch as cd
 from cuda_kernels.convolution.activations import ACTIVATIONS
 from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
-from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from cuda_kernels.shared.hopper import LEAST_SHARED_BYTES, MULTIPROCESSORS
 from cuda_kernels.shared.lazily import TYPES, lazily
 from custom_dispatch.kernel.expr import Condition, Expr
 from custom_dispatch.kernel.operand import Operand
@@ -53,6 +53,19 @@ class Tile:
     def shared_bytes(self, element: int) -> int:
         """Dynamic shared memory of a block: its stages."""
         return self.stages * (self.m + self.n) * self.k * element
+
+    def on_any(self, element: int) -> Tile:
+        """With as many stages as every GPU has room for."""
+        one = replace(self, stages=1).shared_bytes(element)
+        return replace(self, stages=min(self.stages, LEAST_SHARED_BYTES // one))
+
+    def launch(self, dtype: str, offset: str, element: int) -> dict[str, Any]:
+        """The kernel's name in C++, with its template arguments, and its shared memory."""
+        arguments = ", ".join(map(str, astuple(self)))
+        return {
+            "entry": f"cuda_kernels::convolution_last<{C_TYPES[dtype]}, {offset}, {arguments}>",
+            "dynamic_shared_memory": self.shared_bytes(element),
+        }
 
 
 LARGE, MEDIUM = Tile(128, 128, 64, 4, 4, 4), Tile(128, 64, 64, 3, 4, 2)
@@ -212,19 +225,21 @@ def declare(dtype: str, tile: Tile, *, any_size: bool = False) -> cd.Kernel:
         Whether images may be so large that offsets in them take 64 bits.
     """
     sizes = sizes_of()
-    offset = "long long" if any_size else "int"
+    offset, element = "long long" if any_size else "int", 4 if dtype == "f32" else 2
     per_group, positions = sizes.filters // sizes.groups, _positions(sizes)
-    arguments = ", ".join(map(str, astuple(tile)))
     of_cpu = cd.ceildiv(per_group, CPU_WARPS * CPU_FILTERS) * cd.ceildiv(positions, CPU_LANES)
     function = f"cuda_kernels::convolution_last_cpu<{C_TYPES[dtype]}, {CPU_WARPS}, {CPU_STEP}>"
+    on_hopper: dict[str, cd.Implementation] = {}
+    if tile.on_any(element) != tile:
+        whole = cd.Implementation(**tile.launch(dtype, offset, element))
+        on_hopper = {"cuda:sm_90": whole, "cuda:sm_90a": whole}
     return cd.Kernel(
         f"convolution_last_{dtype}_{tile.name}",
         source="convolution_last.cu",
-        entry=f"cuda_kernels::convolution_last<{C_TYPES[dtype]}, {offset}, {arguments}>",
         operands=_operands(sizes, dtype, is_depthwise=False),
         block=tile.threads,
         grid=_tiles(sizes, tile),
-        dynamic_shared_memory=tile.shared_bytes(4 if dtype == "f32" else 2),
+        **tile.on_any(element).launch(dtype, offset, element),
         requires=[
             sizes.channels % sizes.of_group == 0,
             sizes.filters % sizes.groups == 0,
@@ -238,7 +253,8 @@ def declare(dtype: str, tile: Tile, *, any_size: bool = False) -> cd.Kernel:
                 grid=of_cpu * sizes.groups,
                 dynamic_shared_memory=0,
             )
-        },
+        }
+        | on_hopper,
         reference=_reference(is_depthwise=False),
         flops=2 * positions * sizes.filters * sizes.of_group * sizes.taps[0] * sizes.taps[1],
     )

@@ -84,12 +84,19 @@ def declare(
     function = f"cuda_kernels::{ACTIVATIONS[activation]}"
     described = (dtype, out, function, has_weights, (sizes.batch, sizes.m, n))
     others = {"cpu": on_cpu(*described, skinny=form.skinny)}
+    arguments = (dtype, out, function, str(has_weights).lower())
     if form.hopper is not None:
         others["cuda:sm_90a"] = form.hopper.implementation(*described)
+    elif isinstance(tile, SkinnyTile) and tile.on_any() != tile:
+        whole = cd.Implementation(
+            entry=tile.entry(*arguments), dynamic_shared_memory=tile.shared_bytes
+        )
+        others |= {"cuda:sm_90": whole, "cuda:sm_90a": whole}
+        tile = tile.on_any()
     return cd.Kernel(
         f"{name_of(layout, dtype, activation, out)}_{form.name(has_weights)}",
         source=tile.source,
-        entry=tile.entry(dtype, out, function, str(has_weights).lower()),
+        entry=tile.entry(*arguments),
         operands=[
             cd.In("a", dtype, [*lead, k]),
             cd.In("b", dtype, [..., *of_b] if is_batch else of_b),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import ClassVar
 
 import custom_dispatch as cd
 from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.hopper import LEAST_SHARED_BYTES
 from custom_dispatch.kernel.expr import Expr
 
 
@@ -96,6 +97,11 @@ class SkinnyTile:
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: the stages of its threads."""
         return self.threads * self.stages * (self.weights * self.columns + 2 * self.rows) * 16
+
+    def on_any(self) -> SkinnyTile:
+        """With as many stages as every GPU has room for."""
+        one = self.shared_bytes // self.stages
+        return replace(self, stages=min(self.stages, LEAST_SHARED_BYTES // one))
 
     def blocks(self, m: Expr, n: Expr) -> Expr:
         """Blocks of a result."""

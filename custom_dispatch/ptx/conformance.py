@@ -247,6 +247,8 @@ def check_cluster(
     """
     if found == kernel.cluster and (found is not None or not is_clustered):
         return
+    if found == (1, 1, 1) and kernel.cluster is None:  # as any launch has
+        return
     if found is not None:
         raise PtxError(
             f"Kernel `{kernel.name}`: {origin} was compiled for clusters of {found} blocks "
