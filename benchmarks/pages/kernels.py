@@ -20,6 +20,7 @@ from typing import Any
 
 from benchmarks.lib.landscape import landscape, picture
 from benchmarks.pages import limits as limits_page
+from custom_dispatch.kernel.tuning import covering
 from custom_dispatch.kernel.tuning_table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +31,8 @@ PICTURES = {
     "attention_128": "attention_bf16_128",
 }
 """The choice whose table a picture shows, by the name of both."""
+MOST_COLUMNS = 120
+"""Sizes in a picture; of more, every second, or third."""
 Row = dict[str, Any]
 
 
@@ -107,10 +110,11 @@ def draw() -> None:
     """Draw every picture."""
     for name, choice in PICTURES.items():
         table = _table(name)
-        (measured,) = read_table(table.read_text(encoding="utf-8"), table.name, choice).measured
-        kernels = measured.ranked([result.kernel for result in measured.sizes[0].results], {})
+        measured, *_ = read_table(table.read_text(encoding="utf-8"), table.name, choice).measured
+        kernels = covering([sizes.seconds for sizes in measured.sizes], 1.0)
+        sizes = measured.sizes[:: -(-len(measured.sizes) // MOST_COLUMNS)]
         title = f"{choice} on {measured.device}, {measured.target}"
-        chart = landscape(title, kernels, measured.sizes)
+        chart = landscape(title, [*kernels, *sorted({*measured.digests} - {*kernels})], sizes)
         (ROOT / PAGES / f"{name}.svg").write_bytes(picture(chart, ".svg", _about(name)))
 
 

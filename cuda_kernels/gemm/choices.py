@@ -123,10 +123,10 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
     """All kernels of a product: for few rows, for many tiles, for fewer, for any sizes.
 
     Which one a call gets was measured on an H200 for `linear` and `matmul` of bf16; other products
-    of 16 bits take the same.
+    of 16 bits, batched ones too, take the models of time that were fitted to that.
     """
     name = name_of(layout, dtype, activation, out or dtype)
-    measured = dtype != "f32" and not layout.startswith("batch")
+    measured = dtype != "f32"
     forms = forms_of(_has_weights(layout), dtype, measured)
     kernels = [declare(layout, dtype, activation, out, form=form) for form in forms]
     pairs = zip(kernels, forms, strict=True)
@@ -134,7 +134,9 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
     tuning: str | cd.Choice | None = None
     if measured:
         is_own = (dtype, activation, out or dtype) == ("bf16", "", "bf16")
-        tuning = f"gemm_{layout}.tuning.json" if is_own else choice(layout, "bf16")
+        like = "linear" if _has_weights(layout) else "matmul"
+        is_own = is_own and layout == like
+        tuning = f"gemm_{layout}.tuning.json" if is_own else choice(like, "bf16")
     return cd.Choice(name, kernels, tuning=tuning, rules=rules)
 
 

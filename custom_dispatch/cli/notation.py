@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,56 +24,55 @@ _FORM = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[A-Za-z]\w*)(?:=(?P<values>.*
 _OTHER_NAMES = {"i1": "bool"}
 MAX_SIZES = 64
 _SIZE = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)=(?P<first>\d+)(?::(?P<last>\d+)(?::(?P<times>x?)(?P<step>\d+))?)?"
+    r"(?P<name>[A-Za-z_]\w*)=(?P<first>\d+)(?::(?P<last>\d+)(?::(?P<times>x?)(?P<step>\d+(?:\.\d+)?))?)?"
 )
 
 
-def parse_sizes(words: tuple[str, ...]) -> list[dict[str, int]]:
-    """Every combination of sizes that is asked for: one, or as many as a range has.
+def parse_sizes(words: tuple[str, ...], most: int = MAX_SIZES) -> list[dict[str, int]]:
+    """Every combination of sizes that is asked for: one, or as many as ranges have together.
 
-    `words`: NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with
-    commas.
+    - `words`: NAME=SIZE, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:STEP; several in one, with
+      commas.
+    - `most`: how many combinations there may be.
     """
-    fixed: dict[str, int] = {}
-    swept: dict[str, list[int]] = {}
-    order: list[str] = []
+    values: dict[str, list[int]] = {}
     for word in (part for words_of in words for part in words_of.replace(",", " ").split()):
         match = _SIZE.fullmatch(word)
         if match is None or len(word) > 200:
             raise _wrong(f"{word[:60]!r} is no size.")
         name = match["name"]
-        if name in fixed or name in swept:
+        if name in values:
             raise _wrong(f"`{name}` is given twice.")
-        order.append(name)
-        if match["last"] is None:
-            fixed[name] = int(match["first"])
-        else:
-            swept[name] = _range(word, match)
-    if len(swept) > 1:
-        raise _wrong(f"`{'` and `'.join(swept)}` are both ranges.", "a range for one dim at most")
-    if not swept:
-        return [fixed]
-    (values,) = swept.values()
-    return [{item: fixed.get(item, value) for item in order} for value in values]
+        values[name] = [int(match["first"])] if match["last"] is None else _range(word, match)
+    if math.prod(map(len, values.values())) > most:
+        raise _wrong(f"The ranges of `{'` and `'.join(values)}` have over {most} sizes together.")
+    return [dict(zip(values, each, strict=True)) for each in product(*values.values())]
 
 
 def _range(word: str, match: re.Match[str]) -> list[int]:
-    first, last = int(match["first"]), int(match["last"])
-    times, step = match["times"] != "", int(match["step"] or 2)
-    if match["step"] is None:
-        times = True
-    values = [first]
+    first, last, step = int(match["first"]), int(match["last"]), float(match["step"] or 2)
+    times = match["step"] is None or match["times"] != ""
+    if not (times or step.is_integer()):
+        raise _wrong(f"{word!r} has steps that are no whole numbers.")
+    values, exact = [first], float(first)
     while len(values) <= MAX_SIZES:
-        value = values[-1] * step if times else values[-1] + step
+        exact = exact * step if times else exact + step
+        value = round(exact) if step.is_integer() else _of_three_digits(exact)
         if value > last:
             break
-        if value == values[-1]:
+        if exact <= values[-1] < max(value, 2):
             raise _wrong(f"{word!r} never comes to its end.")
-        values.append(value)
+        values += [value] if value > values[-1] else []
     if first > last or len(values) > MAX_SIZES:
         found = "begins above its end" if first > last else f"has more than {MAX_SIZES} sizes"
         raise _wrong(f"{word!r} {found}.")
     return values
+
+
+def _of_three_digits(value: float) -> int:
+    """The nearest size of three binary digits, and then zeros, as sizes of models mostly are."""
+    unit: int = 2 ** max(math.frexp(value)[1] - 3, 0)
+    return round(value / unit) * unit
 
 
 def _wrong(found: str, expected: str = "") -> CallError:

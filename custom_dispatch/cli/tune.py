@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from secrets import randbelow
 from typing import Any
 
 import click
+import numpy
 
 from custom_dispatch.cli import options
 from custom_dispatch.cli.kernels import choice_in
@@ -22,23 +22,31 @@ from custom_dispatch.kernel.declared import files_of
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
-from custom_dispatch.kernel.tuning_table import sizes_said
+from custom_dispatch.kernel.tuning_table import TuningTable, sizes_said
+from custom_dispatch.measure.time_fit import Quality, fitted, quality
 from custom_dispatch.measure.tune import tune
 from custom_dispatch.measure.tune_candidates import write_objects
 from custom_dispatch.measure.tune_child import Effort
 from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.toolchain.tuned import read_file
 
-_MOST_TABLES = 8
-"""Of more sizes only the best kernels are shown."""
+_MOST_SIZES = 10**6
+"""Of which some are measured."""
 
 
 @click.command()
 @click.argument("subject", metavar="KERNELS", type=click.Path())
 @click.option("--choice", "name", help="The choice of KERNELS; optional if there is only one.")
 @options.shape(
-    help="Sizes to measure: m=4096,n=4096,k=4096; a range for one, m=1:4096:x4; repeat it for "
-    "others."
+    help="Sizes to measure: m=4096,n=4096,k=4096; or ranges, m=1:4096:x1.4; repeat it for others. "
+    "Without it every dim goes from 1 to 16384."
+)
+@click.option(
+    "--most-sizes",
+    type=click.IntRange(min=1),
+    default=300,
+    show_default=True,
+    help="Measure so many of the sizes that ranges have together, at random.",
 )
 @click.option(
     "--scalar",
@@ -51,8 +59,8 @@ _MOST_TABLES = 8
 @click.option(
     "--table", type=options.FILE, help="The table to write, instead of the choice's tuning=."
 )
-@options.repetitions(default=100, help="Launches that are timed of each kernel and size, at most.")
-@options.seconds(default=1.0, help="Time for these, at most.")
+@options.repetitions(default=20, help="Launches that are timed of each kernel and size, at most.")
+@options.seconds(default=0.2, help="Time for these, at most.")
 @options.timeout(default=60.0, help="Abandon a kernel that takes longer for one size, in seconds.")
 @click.option("--no-check", is_flag=True, help="Do not compare results with the reference.")
 @options.build("compiler", "include_dirs", "objects")
@@ -68,6 +76,7 @@ def command(
     subject: str,
     name: str | None,
     shapes: tuple[str, ...],
+    most_sizes: int,
     scalars: tuple[str, ...],
     device: str,
     table: Path | None,
@@ -89,7 +98,7 @@ def command(
     without a GPU. Exit status 2 if no kernel could be measured for some sizes.
     """
     choice = choice_in(subject, name)
-    _check_options(shapes, build_only, target)
+    _check_options(build_only, target)
     if build_only is not None:
         _build_only(choice, build_only, target or "", how)
         return 0
@@ -98,8 +107,7 @@ def command(
     read += options.object_files(how)
     options.check_outputs(path, json_file(json_path), inputs=read)
     options.check_outputs(json_file(json_path), inputs=[path])
-    given = [dims for shape in shapes for dims in parse_sizes((shape,))]
-    sizes = [dims for place, dims in enumerate(given) if dims not in given[:place]]
+    sizes = _sizes(choice, shapes, most_sizes)
     read_file(path, choice.name)  # before anything is measured: it may be no table
     device, _ = options.device_for(device)
     measured_for = targets_here(choice, device)[0]
@@ -117,8 +125,17 @@ def command(
             done=lambda line: click.echo(line, err=True),
         )
     # Another may have been written meanwhile.
-    write_atomically(path, read_file(path, choice.name).with_measured(measured).text().encode())
-    tell(json_path, lambda: _show(choice, measured), choice=choice.name, measured=measured)
+    *others, grown = read_file(path, choice.name).with_measured(measured).measured
+    grown = fitted(choice, grown)
+    write_atomically(path, TuningTable(choice.name, (*others, grown)).text().encode())
+    found = quality(choice, grown)
+    tell(
+        json_path,
+        lambda: _show(measured, found),
+        choice=choice.name,
+        measured=measured,
+        quality=found,
+    )
     click.echo(path)
     without = [item for item in measured.sizes if not item.seconds]
     for item in without:
@@ -154,13 +171,18 @@ def _scalars(choice: Choice, given: Sequence[str]) -> dict[str, float | int]:
     return found
 
 
-def _check_options(shapes: Sequence[str], build_only: Path | None, target: str | None) -> None:
-    if build_only is None and not shapes:
-        raise CallError(
-            "No sizes are given.",
-            expected="--shape with a value for every dim",
-            next_step="give --shape m=4096,n=4096,k=4096, again for others.",
-        )
+def _sizes(choice: Choice, shapes: Sequence[str], most: int) -> list[dict[str, int]]:
+    """The sizes to measure, each once: some of them, if ranges have more."""
+    every = " ".join(f"{dim}=1:16384:x1.4" for dim in choice.kernels[0].dims)
+    given = [dims for shape in shapes or [every] for dims in parse_sizes((shape,), _MOST_SIZES)]
+    sizes = [dict(pairs) for pairs in dict.fromkeys(tuple(dims.items()) for dims in given)]
+    if len(sizes) <= most:
+        return sizes
+    drawn = numpy.random.default_rng(0).permutation(len(sizes))[:most]
+    return [sizes[at] for at in sorted(drawn)]
+
+
+def _check_options(build_only: Path | None, target: str | None) -> None:
     if (build_only is None) != (target is None):
         raise CallError(
             "--build-only and --target are for one another.",
@@ -195,28 +217,15 @@ def _table(choice: Choice, given: Path | None) -> Path:
     return path
 
 
-def _show(choice: Choice, measured: Measured) -> None:
+def _show(measured: Measured, found: Quality | None) -> None:
     click.echo(f"{measured.device}, {measured.target}, {measured.compiler}")
-    if len(measured.sizes) > _MOST_TABLES:
-        _show_best(measured)
-    else:
-        _show_all(measured)
-    if not choice.rules and any(item.seconds for item in measured.sizes):
-        overall = measured.ranked([kernel.name for kernel in choice.kernels], {})
-        click.echo(f"where sizes are not known: {overall[0]}")
-
-
-def _show_all(measured: Measured) -> None:
-    rows = []
-    for item in measured.sizes:
-        best = min(item.seconds.values(), default=math.nan)
-        for result in sorted(item.results, key=lambda result: result.seconds or math.inf):
-            if result.seconds is None:
-                cells = ("-", "-", result.problem)
-            else:
-                cells = (f"{1e6 * result.seconds:.2f}", f"{result.seconds / best:.3f}", "")
-            rows.append((sizes_said(item.dims), result.kernel, *cells))
-    show_table(("sizes", "kernel", "us", "of the best", "problem"), rows)
+    _show_best(measured)
+    if found is not None:
+        click.echo(
+            f"chosen without having been measured, {found.sizes} sizes run at {found.mean:.3f} of "
+            f"the best kernel's speed in the geometric mean, at worst at {found.worst:.3f} "
+            f"({sizes_said(found.worst_dims)})"
+        )
 
 
 def _show_best(measured: Measured) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,15 +12,16 @@ from custom_dispatch.kernel.binding import bind_dims, folded, match_arguments
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import first_fitting, fits_none
 from custom_dispatch.kernel.evaluation import dims_of, evaluate
+from custom_dispatch.kernel.expected import Expected
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import Taken
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.kernel.target import CHECKED, Target, gpu_index
-from custom_dispatch.kernel.tuning import EQUAL, Measured
-from custom_dispatch.kernel.tuning_table import sizes_said
+from custom_dispatch.kernel.tuning import EQUAL
 from custom_dispatch.runtime.call_arguments import number_for
+from custom_dispatch.runtime.device import device_of
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
 from custom_dispatch.toolchain.tuned import tuned
 
@@ -62,7 +64,8 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
     if key not in _by_table:
         if len(_by_table) == _MOST_TABLES:
             del _by_table[next(iter(_by_table))]
-        _by_table[key] = _with_table(choice, targets_here(choice, key[1]))
+        name = device_of(device).name if gpu_index(key[1]) is not None else ""
+        _by_table[key] = _with_table(choice, targets_here(choice, key[1]), name)
     ordered, target = _by_table[key]
     shapes = {name: shape_of(array) for name, array in arrays.items()}
     return ordered.ordered(_known_dims(choice, shapes), target)
@@ -76,10 +79,12 @@ def targets_here(choice: Choice, kind: str) -> list[Target]:
     return sorted(of_kernels, key=lambda target: target.cuda_arch, reverse=True)
 
 
-def _with_table(choice: Choice, targets: Sequence[Target]) -> tuple[Choice, Target]:
+def _with_table(
+    choice: Choice, targets: Sequence[Target], device: str = ""
+) -> tuple[Choice, Target]:
     """The choice by its table, and the first of some targets for which something was measured."""
-    found = tuned(choice, targets)
-    return found, next(filter(found.measured_for, targets), targets[0])
+    found = tuned(choice, targets, device)
+    return found, next(filter(found.expected_on, targets), targets[0])
 
 
 def _known_dims(choice: Choice, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
@@ -130,20 +135,22 @@ def which(choice: Choice, target: Target | str | None, dims: Mapping[str, int]) 
     if taken is None:
         refusals = filter(None, problems.values())
         raise fits_none(f"No kernel of choice `{choice.name}` takes these sizes.", refusals)
-    measured = found.measured_for(at)
+    some = found.expected_on(at)
+    expected = Expected(choice.kernels, some.measured) if some else None
+    seconds = expected.seconds(known) if expected else {}
     others = {}
     for kernel in choice.kernels:
         problem = problems[kernel.name]
         if kernel.name == taken:
             continue
         if problem is None:
-            others[kernel.name] = _behind(kernel, measured, known)
+            others[kernel.name] = _behind(kernel.name, taken, seconds, expected, known)
             continue
         text = problem.found.removeprefix(f"Kernel `{kernel.name}`").lstrip(": ").rstrip(".")
         if _problem(kernel, like, shapes) is None:
             text = text.replace("requires", "takes them, but for its rule", 1)
         others[kernel.name] = text
-    reason = _reason(choice, choice.own(order[taken]), at, measured, known)
+    reason = _reason(choice, choice.own(order[taken]), at, expected, known)
     return Taken(choice.name, at, dict(dims), taken, reason, others)
 
 
@@ -193,32 +200,39 @@ def _problem(
     return None
 
 
-def _behind(kernel: Kernel, measured: Measured | None, dims: Mapping[str, int]) -> str:
+def _behind(
+    name: str,
+    taken: str,
+    seconds: Mapping[str, float],
+    expected: Expected | None,
+    dims: Mapping[str, int],
+) -> str:
     """Why a kernel that takes the call, too, is not taken."""
-    if measured is None:
+    if expected is None:
         return "takes them, too, and is declared later"
-    times = measured.times_as_long(kernel.name, dims)
+    if seconds[name] == math.inf:
+        results = (r for item in expected.nearest(dims) for r in item.results if r.kernel == name)
+        problem = next((result.problem for result in results), "")
+        return f"has no time in the table{f': {problem}' if problem else ''}"
+    times = seconds[name] / seconds[taken]
     if times <= EQUAL:
         return "is as fast, and declared later"
-    if times < float("inf"):
-        return f"takes {times:.2f} times as long as the fastest that was measured"
-    results = (result for item in measured.nearest(dims) for result in item.results)
-    problem = next((result.problem for result in results if result.kernel == kernel.name), "")
-    return f"has no time in the table{f': {problem}' if problem else ''}"
+    return f"is expected to take {times:.2f} times as long"
 
 
 def _reason(
-    choice: Choice, kernel: Kernel, at: Target, measured: Measured | None, dims: Mapping[str, int]
+    choice: Choice, kernel: Kernel, at: Target, expected: Expected | None, dims: Mapping[str, int]
 ) -> str:
-    if measured is not None:
-        nearest = measured.nearest(dims)
-        sizes = "; ".join(sizes_said(item.dims) for item in nearest[:3])
-        sizes += f"; and {len(nearest) - 3} more" if len(nearest) > 3 else ""
-        near = "these sizes" if nearest[0].distance(dims) == 0 else f"the nearest sizes ({sizes})"
-        if measured.times_as_long(kernel.name, dims) < float("inf"):
-            why = f"was measured to be the best that takes them, for {near} on {measured.device}"
+    if expected is not None:
+        devices = " and ".join(item.device for item in expected.measured)
+        seconds = expected.seconds(dims)[kernel.name] / len(expected.measured)
+        if any(size.distance(dims) == 0 for size in expected.nearest(dims)):
+            why = f"was measured to be the best that takes them, on {devices}"
+        elif seconds < math.inf:
+            why = f"is expected to be the best that takes them, with {1e6 * seconds:.2f} us, "
+            why += f"by what was measured on {devices}"
         else:
-            why = f"is the first declared that takes them: none that does has a time for {near}"
+            why = "is the first declared that takes them: none that does has a time"
     else:
         table = choice.like or choice
         none = f"; nothing that counts was measured for {at}" if table.tuning else ""

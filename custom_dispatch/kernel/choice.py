@@ -11,7 +11,8 @@ from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.consistency import check_requires, check_structure
 from custom_dispatch.kernel.evaluation import dims_of, uses_device
-from custom_dispatch.kernel.expr import Condition, Dim, Expr, as_expr, where
+from custom_dispatch.kernel.expected import Expected
+from custom_dispatch.kernel.expr import Condition
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import Callee, Taken, eager
 from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
@@ -125,71 +126,47 @@ class Choice(Callee):
         if found is None:
             if len(self._ordered) >= _MOST_ORDERS:
                 self._ordered.clear()  # another thread may be at the same place
-            found = self._ordered[key] = self._order(self.measured_for(target), dims)
+            found = self._ordered[key] = self._order(self.expected_on(target), dims)
         return found
 
-    def measured_for(self, target: Target | None) -> Measured | None:
-        """The measurements for a target; None if there are none."""
-        return next((item for item in self.measured if item.target == target and item.dims), None)
+    def expected_on(self, target: Target | None) -> Expected | None:
+        """What its kernels are expected to take on a target; None if nothing was measured there."""
+        there = tuple(each for each in self.measured if each.target == target and each.says)
+        return Expected(self.kernels, there) if there else None
 
     def own(self, kernel: Kernel) -> Kernel:
         """Map a kernel that `ordered` returned back to its declaration."""
         return next(item for item in self.kernels if item.name == kernel.name)
 
-    def _order(self, measured: Measured | None, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
-        if measured is None:
+    def _order(self, expected: Expected | None, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
+        if expected is None:
             return self._by_rules()
-        open_dims = [name for name in measured.dims if name not in dims]
-        if len(open_dims) == 1:
-            return self._along(measured, open_dims[0], dims)
-        if open_dims and self.rules:
-            return self._by_rules()
-        return self._ranked(measured, self.kernels, dims)
-
-    def _ranked(
-        self, measured: Measured, kernels: Sequence[Kernel], dims: Mapping[str, int]
-    ) -> tuple[Kernel, ...]:
-        names = measured.ranked([kernel.name for kernel in kernels], dims)
-        return tuple(sorted(kernels, key=lambda kernel: names.index(kernel.name)))
+        if expected.has_models and any(name not in dims for name in expected.dims):
+            return expected.open_order(dims)
+        is_open = any(name not in dims for item in expected.measured for name in item.dims)
+        return self._by_rules() if is_open and self.rules else expected.ranked(dims)
 
     def _by_rules(self) -> tuple[Kernel, ...]:
-        return tuple(kernel.requiring(self.rules.get(kernel.name, ())) for kernel in self.kernels)
+        reached = self._reached() if self.rules else [item.name for item in self.kernels]
+        kernels = (item for item in self.kernels if item.name in reached)
+        return tuple(kernel.requiring(self.rules.get(kernel.name, ())) for kernel in kernels)
 
-    def _along(self, measured: Measured, name: str, dims: Mapping[str, int]) -> tuple[Kernel, ...]:
-        """By the measured sizes along one dim that only the call tells."""
-        (dim,) = (item for item in self.kernels[0].dims if item.name == name)
-        names = [kernel.name for kernel in self.kernels]
-        ranges: dict[str, list[tuple[int, int | None]]] = {}
-        begin = 0
-        for kernel_name, end in measured.pieces(names, dims, name):
-            ranges.setdefault(kernel_name, []).append((begin, end))
-            begin = 0 if end is None else end + 1
-        first = [item for item in self.kernels if item.name in ranges]
-        # The one with the largest sizes is last of these, and takes what is left.
-        first.sort(key=lambda item: any(end is None for _, end in ranges[item.name]))
-        rest = [item for item in self.kernels if item.name not in ranges]
-        return (
-            *(item.requiring(_within(dim, ranges[item.name])) for item in first[:-1]),
-            *first[-1:],
-            *self._ranked(measured, rest, dims),
-        )
+    def by_tables(self, measured: Sequence[Measured]) -> Choice:
+        """The same choice, ordered by what was measured on some targets."""
+        return self._with(self.kernels, measured)
 
-    def by_tables(self, targets: Sequence[Target], measured: Sequence[Measured]) -> Choice:
-        """The same choice, ordered by the measurements for some targets.
+    def taken_on(self, targets: Sequence[Target]) -> Choice:
+        """The same with those of its kernels that calls may take on some targets, without most.
 
-        Kernels that are never taken on any of the targets are left out: on a target with a table,
-        those that are never the fastest of the kernels that fit; on one without, those that the
-        declared order and the rules never reach. If nothing was measured for any of them and there
-        are no rules, the choice stays as it is.
+        On a target that was measured they are a few, of which one is about the best wherever it
+        was; on others, those that the declared order and the rules reach. If nothing was measured
+        for any of them and there are no rules, the choice stays as it is.
         """
-        found = self._with(self.kernels, measured)
-        if not self.rules and not any(map(found.measured_for, targets)):
+        expected = [self.expected_on(target) for target in targets]
+        if self.settled or not (self.rules or any(expected)):
             return self
-        kept = set[str]()
-        for target in targets:
-            item = found.measured_for(target)
-            kept.update(self._reached() if item is None else self._taken(item))
-        return self._with([item for item in self.kernels if item.name in kept], measured)
+        kept = {name for each in expected for name in self._taken(each)}
+        return self._with([item for item in self.kernels if item.name in kept], self.measured)
 
     def only(self, names: Collection[str]) -> Choice:
         """The same with some of its kernels: those that certain calls may take."""
@@ -197,12 +174,17 @@ class Choice(Callee):
         set_fields(found, settled=True)
         return found
 
-    def _taken(self, measured: Measured) -> list[str]:
-        """The kernels that are the best for some sizes, and those that take something else."""
-        best = measured.best([kernel.name for kernel in self.kernels])
-        kept = {*best, *self._reached()} if self.rules else {*best}
-        taken = [what_it_takes(kernel) for kernel in self.kernels if kernel.name in best]
-        return [k.name for k in self.kernels if k.name in kept or what_it_takes(k) not in taken]
+    def _taken(self, expected: Expected | None) -> list[str]:
+        """The kernels that some call may take: of those that take the same or more, about the best
+        for each of the measured sizes.
+        """
+        if expected is None:
+            return self._reached()
+        found = [] if expected.has_models or not self.rules else self._reached()
+        for kernel in {what_it_takes(kernel): kernel for kernel in self.kernels}.values():
+            able = [item.name for item in self.kernels if _takes_all_of(item, kernel)]
+            found += expected.best_of(able) or able
+        return found
 
     def _reached(self) -> list[str]:
         """The kernels that no earlier one stands for, whatever the call."""
@@ -214,11 +196,7 @@ class Choice(Callee):
 
     def _stands_for(self, earlier: Kernel, kernel: Kernel) -> bool:
         """Whether a kernel takes all that a later one does, and no rule sends calls on."""
-        return (
-            not self.rules.get(earlier.name)
-            and _operands(earlier) == _operands(kernel)
-            and {*map(str, earlier.requires)} <= {*map(str, kernel.requires)}
-        )
+        return not self.rules.get(earlier.name) and _takes_all_of(earlier, kernel)
 
     def _with(self, kernels: Sequence[Kernel], measured: Sequence[Measured]) -> Choice:
         names = [kernel.name for kernel in kernels]
@@ -298,23 +276,16 @@ def _check_rules(
     return found
 
 
-def _within(dim: Dim, ranges: Sequence[tuple[int, int | None]]) -> list[Condition]:
-    """That a dim is in one of some ranges, of which each but the first begins after a gap."""
-    if len(ranges) == 1:
-        ((begin, end),) = ranges
-        from_begin = [Condition(">=", dim, as_expr(begin))] if begin else []
-        to_end = [] if end is None else [Condition("<=", dim, as_expr(end))]
-        return [*from_begin, *to_end]
-    inside: Expr | int = 0
-    for begin, end in ranges:
-        below: Expr | int = 1 if end is None else where(dim <= end, 1, 0)
-        inside = inside + where(dim >= begin, below, 0)
-    return [Condition(">", as_expr(inside), as_expr(0))]
-
-
 def what_it_takes(kernel: Kernel) -> tuple[str, ...]:
     """What a kernel takes: equal for kernels of which one can stand for the other."""
     return (*_operands(kernel), *sorted(map(str, kernel.requires)))
+
+
+def _takes_all_of(one: Kernel, other: Kernel) -> bool:
+    """Whether a kernel takes all that another one does."""
+    return _operands(one) == _operands(other) and (
+        {*map(str, one.requires)} <= {*map(str, other.requires)}
+    )
 
 
 def _operands(kernel: Kernel) -> tuple[str, ...]:

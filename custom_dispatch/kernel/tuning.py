@@ -12,12 +12,15 @@ from dataclasses import field, replace
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.time_model import TimeModel
 
 _CLOSE = 1e-9
 EQUAL = 1.01
 """Kernels whose times differ by no more are as good as each other."""
-_ALIKE = 1.03
-"""Times of one kernel differ by so much from run to run."""
+_WORST = 1.1
+"""What a kernel that is not built or dispatched may gain for some size."""
+_NEVER = 1e6
+"""As many times as long takes a kernel that cannot be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,12 @@ class MeasuredSizes:
 
     dims: Mapping[str, int]
     results: tuple[Result, ...]
+    seconds: dict[str, float] = field(init=False, compare=False, repr=False)
+    """Of the kernels that were measured."""
 
-    @property
-    def seconds(self) -> dict[str, float]:
-        """The kernels that were measured."""
-        return {item.kernel: item.seconds for item in self.results if item.seconds is not None}
+    def __post_init__(self) -> None:
+        found = {item.kernel: item.seconds for item in self.results if item.seconds is not None}
+        object.__setattr__(self, "seconds", found)
 
     def distance(self, dims: Mapping[str, int]) -> float:
         """How far other sizes are: the factors between them, as powers of two; 0 if the same."""
@@ -49,11 +53,36 @@ class MeasuredSizes:
         return sum(abs(math.log2(max(a, 1) / max(b, 1))) for a, b in known)
 
 
-def _slowness(nearest: Sequence[Mapping[str, float]], name: str) -> float:
-    """How much longer a kernel takes than the best, as the sum of logarithms."""
-    if not nearest or any(name not in seconds for seconds in nearest):
-        return math.inf
-    return sum(math.log(seconds[name] / min(seconds.values())) for seconds in nearest)
+def covering(rows: Sequence[Mapping[str, float]], equal: float = EQUAL) -> list[str]:
+    """The fewest kernels of which one is about as good as the best for each of some sizes.
+
+    Whichever helps most comes next, until they are as good as the best in the mean, and nowhere
+    need `_WORST` of its time.
+
+    - `rows`: the seconds of kernels by name, for some sizes.
+    - `equal`: what is as good: so many times as long.
+    """
+    logs = [
+        {name: math.log(each / min(row.values())) for name, each in row.items()} for row in rows
+    ]
+    lost = [math.log(_NEVER)] * len(rows)
+    found: list[str] = []
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    enough = len(rows) * math.log(equal)
+    while len(found) < len(names):
+        if found and sum(lost) <= enough and max(lost) <= math.log(_WORST):
+            break
+        with_each = {
+            name: [min(a, row.get(name, a)) for a, row in zip(lost, logs, strict=True)]
+            for name in names
+            if name not in found
+        }
+        best = min(with_each, key=lambda name: sum(with_each[name]), default=None)
+        if best is None or sum(with_each[best]) >= sum(lost):
+            break
+        found.append(best)
+        lost = with_each[best]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,55 +99,10 @@ class Measured:
     sizes: tuple[MeasuredSizes, ...]
     scalars: Mapping[str, float | int] = field(default_factory=dict)
     """The values of scalars that were given, by name."""
-
-    def ranked(self, names: Sequence[str], dims: Mapping[str, int]) -> tuple[str, ...]:
-        """Kernels, the best for some sizes first; those that were not measured last, as they come.
-
-        What counts are the measured sizes that are nearest, as far as sizes are known; of several,
-        the geometric mean of how much longer a kernel takes than the best one. Those within
-        `EQUAL` of the best come as they are given.
-
-        `dims`: the sizes that are known: none, where only the call tells.
-        """
-        nearest = self._nearest(dims)
-        slowness = {name: _slowness(nearest, name) for name in names}
-        equal = min(slowness.values(), default=0.0) + math.log(EQUAL) * len(nearest)
-        return tuple(sorted(names, key=lambda name: max(slowness[name], equal)))
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """The names of the dims; empty where nothing was measured."""
-        return tuple(
-            dict.fromkeys(name for item in self.sizes if item.seconds for name in item.dims)
-        )
-
-    def pieces(
-        self, names: Sequence[str], dims: Mapping[str, int], name: str
-    ) -> tuple[tuple[str, int | None], ...]:
-        """The best kernels along one dim that is not known, each up to a size; the last has none.
-
-        Between two measured sizes the nearer one counts, by their ratio. A kernel that is `_ALIKE`
-        of the best goes on, so that a module has few to choose from.
-
-        `dims`: the sizes of the others.
-        """
-        along = sorted({item.dims[name] for item in self.sizes if item.seconds})
-        found: list[tuple[str, int | None]] = []
-        before = ""
-        for size, following in zip(along, [*along[1:], None], strict=True):
-            seconds = self._nearest({**dims, name: size})
-            best = self.ranked(names, {**dims, name: size})[0]
-            if before and _slowness(seconds, before) <= math.log(_ALIKE) + _slowness(seconds, best):
-                best = before
-            end = None if following is None else math.isqrt(max(size, 1) * max(following, 1))
-            if best == before:
-                found.pop()
-            found.append((best, end))
-            before = best
-        return tuple(found)
-
-    def _nearest(self, dims: Mapping[str, int]) -> list[dict[str, float]]:
-        return [item.seconds for item in self.nearest(dims)]
+    models: Mapping[str, TimeModel] = field(default_factory=dict)
+    """What was fitted to the times of each kernel, by its name."""
+    corrects: bool = True
+    """Whether the measured sizes say something of calls of the same sizes, besides the models."""
 
     def nearest(self, dims: Mapping[str, int]) -> list[MeasuredSizes]:
         """The measured sizes that are nearest, as far as sizes are known."""
@@ -126,15 +110,17 @@ class Measured:
         least = min((distance for distance, _ in found), default=0.0)
         return [item for distance, item in found if distance <= least + _CLOSE]
 
-    def times_as_long(self, name: str, dims: Mapping[str, int]) -> float:
-        """How much longer than the best one a kernel takes there; infinite if it has no time."""
-        nearest = self._nearest(dims)
-        return math.exp(_slowness(nearest, name) / max(len(nearest), 1))
+    @property
+    def says(self) -> bool:
+        """Whether anything was measured."""
+        return bool(self.models or self.dims)
 
-    def best(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The kernels that are the best of these for some measured sizes, or for all together."""
-        wanted: list[Mapping[str, int]] = [{}, *(item.dims for item in self.sizes)]
-        return tuple(dict.fromkeys(self.ranked(names, dims)[0] for dims in wanted))
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dims; empty where nothing was measured."""
+        return tuple(
+            dict.fromkeys(name for item in self.sizes if item.seconds for name in item.dims)
+        )
 
     def is_like(self, other: Measured) -> bool:
         """Whether the same kernels were measured alike on the same device."""
@@ -145,18 +131,19 @@ class Measured:
             dict(other.scalars),
         )
 
-    def without(self, kernels: Sequence[str]) -> Measured:
-        """The same as if some kernels had not been measured."""
-        sizes = tuple(
-            replace(item, results=tuple(r for r in item.results if r.kernel not in kernels))
-            for item in self.sizes
-        )
-        return replace(self, sizes=sizes)
+    def renamed(self, names: Mapping[str, str], *, corrects: bool) -> Measured:
+        """The same of other kernels in the place of these, without those that have none there.
 
-    def renamed(self, names: Mapping[str, str]) -> Measured:
-        """The same of other kernels in the place of these."""
+        `corrects`: whether the same sizes are the same work for these.
+        """
         sizes = tuple(
-            replace(item, results=tuple(replace(r, kernel=names[r.kernel]) for r in item.results))
+            replace(
+                item,
+                results=tuple(
+                    replace(r, kernel=names[r.kernel]) for r in item.results if r.kernel in names
+                ),
+            )
             for item in self.sizes
         )
-        return replace(self, sizes=sizes, digests={})
+        models = {names[name]: each for name, each in self.models.items() if name in names}
+        return replace(self, sizes=sizes, models=models, digests={}, corrects=corrects)

@@ -16,7 +16,8 @@ from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes, 
 from custom_dispatch.kernel.dtypes import ElementType, of_numpy
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer, InOut, Operand, Out, Scalar, Scratch, Struct
+from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
+from custom_dispatch.kernel.time_model import bytes_of
 from custom_dispatch.runtime.module_file import FunctionType
 
 _DRAWN = 1_048_573
@@ -133,18 +134,8 @@ def inputs_for_type(
 
 
 def bytes_moved(kernel: Kernel, dims: Mapping[str, int], absent: Collection[str] = ()) -> int:
-    """What a kernel must move at least: what it declares, or each `In` and `Out` once and each
-    `InOut` twice, without the optional ones that are `absent`.
-    """
-    if kernel.bytes_moved is not None:
-        return evaluate(kernel.bytes_moved, dims)
-    return sum(
-        size_bytes(operand, dims) * (2 if isinstance(operand, InOut) else 1)
-        for operand in kernel.operands
-        if isinstance(operand, Buffer)
-        and not isinstance(operand, Scratch)
-        and operand.name not in absent
-    )
+    """What a kernel must move at least, as `bytes_of` has it."""
+    return evaluate(bytes_of(kernel, absent), dims)
 
 
 def output_arrays(kernel: Kernel, inputs: BenchInputs) -> dict[str, numpy.ndarray[Any, Any]]:

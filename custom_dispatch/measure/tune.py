@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from custom_dispatch.kernel.binding import grids_for
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
 from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
+from custom_dispatch.kernel.expected import Expected
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
@@ -32,9 +33,11 @@ from custom_dispatch.kernel.tuning_table import sizes_said
 from custom_dispatch.measure.child import START_S, Child, ChildEndedError
 from custom_dispatch.measure.comparison import sample_of, write_samples
 from custom_dispatch.measure.inputs import check_dims, elements, inputs_for_kernel
+from custom_dispatch.measure.time_fit import fitted
 from custom_dispatch.measure.tune_candidates import Candidate, build_each, read_objects
 from custom_dispatch.measure.tune_child import Effort
 from custom_dispatch.runtime.device import device_of
+from custom_dispatch.runtime.driver import device_attribute
 from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.tuned import digest_of
 
@@ -42,6 +45,12 @@ Report = Callable[[str], object]
 Dims = Mapping[str, int]
 
 _NONE = "takes no time that could be measured"
+_MULTIPROCESSORS = 16
+"""CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT."""
+_FIRST = 32
+"""After so many sizes, and again after as many, models tell which kernels are slow for others."""
+_SLOW = 2.0
+"""Times as long as the best."""
 _MOST_OPERATIONS = 1_000_000_000
 """The reference, usually numpy in double precision, takes seconds for so many."""
 
@@ -78,28 +87,45 @@ def tune(
         built = build_each(choice, target, compiler, include_dirs)
     else:
         built = read_objects(choice, target, objects)
-    rows = []
-    with temporary_directory() as directory:
-        runner = Runner(built, target, here.argument, effort, directory)
-        try:
-            for index, dims in enumerate(sizes):
-                said = f"{index + 1} of {len(sizes)}, {sizes_said(dims)}"
-                report(said)
-                reference = _reference(choice, dims, effort, directory / f"reference{index}.npz")
-                found = MeasuredSizes(dict(dims), runner.measure(dims, reference))
-                rows.append(found)
-                done(f"{said}: {_best_said(found)}")
-        finally:
-            runner.close()
-    return Measured(
+    measured = Measured(
         target,
         here.name,
         ", ".join(sorted({item.compiler for item in built if item.compiler})),
         time.strftime("%Y-%m-%d"),
         digests,
-        tuple(rows),
+        (),
         dict(effort.scalars),
     )
+    processors = device_attribute(here.index, _MULTIPROCESSORS) if target.is_cuda else 1
+    places = {item.kernel.name: item.resident * processors for item in built}
+    order = list(sizes)
+    if len(order) > _FIRST:  # the first of them are all that is known of those that follow
+        order = [order[at] for at in numpy.random.default_rng(effort.seed).permutation(len(order))]
+    with temporary_directory() as directory:
+        runner = Runner(built, target, here.argument, effort, directory)
+        try:
+            for index, dims in enumerate(order):
+                said = f"{index + 1} of {len(order)}, {sizes_said(dims)}"
+                report(said)
+                slow: Collection[str] = ()
+                if index >= _FIRST:
+                    if index % _FIRST == 0:
+                        measured = fitted(choice, measured, places)
+                    slow = _slow(choice, measured, dims)
+                reference = _reference(choice, dims, effort, directory / f"reference{index}.npz")
+                found = MeasuredSizes(dict(dims), runner.measure(dims, reference, slow))
+                measured = replace(measured, sizes=(*measured.sizes, found))
+                done(f"{said}: {_best_said(found)}")
+        finally:
+            runner.close()
+    return fitted(choice, measured, places)
+
+
+def _slow(choice: Choice, measured: Measured, dims: Dims) -> Collection[str]:
+    """Kernels that are not worth measuring for some sizes, by those measured before."""
+    seconds = Expected(choice.kernels, (measured,)).seconds(dims)
+    most = _SLOW * min(seconds.values())
+    return [name for name, each in seconds.items() if most < each < math.inf]
 
 
 def _reference(choice: Choice, dims: Dims, effort: Effort, path: Path) -> Path | None:
@@ -183,8 +209,10 @@ class Runner:
         """End the process."""
         self._child.close()
 
-    def measure(self, dims: Dims, reference: Path | None) -> tuple[Result, ...]:
-        """Every candidate for some sizes.
+    def measure(
+        self, dims: Dims, reference: Path | None, without: Collection[str] = ()
+    ) -> tuple[Result, ...]:
+        """Every candidate for some sizes, but those that are to be left out.
 
         `reference`: a file of the results that are right; else they are those of a kernel that was
         right for other sizes, or of the first.
@@ -195,7 +223,8 @@ class Runner:
             if (problem := self._problems[index] or _not_taken(kernel, dims))
         }
         seconds: dict[int, float] = {}
-        while left := [i for i in range(len(self._kernels)) if i not in problems]:
+        kept = [i for i, kernel in enumerate(self._kernels) if kernel.name not in without]
+        while left := [i for i in kept if i not in problems]:
             # Without a reference what was right before is what others are compared with.
             left.sort(key=lambda index: index not in self._right)
             if not self._check(left, dims, reference, problems):
@@ -206,8 +235,12 @@ class Runner:
             seconds = self._time(left, dims, reference, problems)
             break
         return tuple(
-            Result(kernel.name, seconds.get(i), "" if i in seconds else problems.get(i, _NONE))
-            for i, kernel in enumerate(self._kernels)
+            Result(
+                self._kernels[i].name,
+                seconds.get(i),
+                "" if i in seconds else problems.get(i, _NONE),
+            )
+            for i in kept
         )
 
     def _check(

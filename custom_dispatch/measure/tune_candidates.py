@@ -37,6 +37,8 @@ class Candidate:
     """What it was compiled by; empty if it was not."""
     problem: str = ""
     """Why it is not worth measuring."""
+    resident: int = 1
+    """Blocks that a multiprocessor holds at once."""
 
 
 def build_each(
@@ -150,7 +152,10 @@ def _fitting(kernel: Kernel, library: Library, compiler: str) -> Candidate:
     library = replace(library, units=(unit,))
     # An image that came with the declaration, for several architectures, does not tell.
     found = [item for item in library.report() if item.kernel == kernel.name]
-    return Candidate(kernel, library, compiler, _unfit(found[0]) if len(found) == 1 else "")
+    if len(found) != 1:
+        return Candidate(kernel, library, compiler)
+    blocks = found[0].occupancy.blocks if found[0].occupancy else 1
+    return Candidate(kernel, library, compiler, _unfit(found[0]), max(blocks, 1))
 
 
 def _unfit(found: KernelReport) -> str:

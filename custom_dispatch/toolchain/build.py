@@ -165,13 +165,16 @@ def build(
 def _by_tables(
     kernels: Kernel | Choice | Iterable[Kernel | Choice], targets: Sequence[Target]
 ) -> Kernel | Choice | Iterable[Kernel | Choice]:
-    """What is given, with choices by what was measured of their kernels."""
+    """What is given, with choices by what was measured, of the kernels that are then taken."""
     if isinstance(kernels, Choice):
-        return tuned(kernels, targets)
+        return tuned(kernels, targets).taken_on(targets)
     given = None if isinstance(kernels, Kernel) else several(kernels)
     if given is None:
         return kernels
-    return [tuned(item, targets) if isinstance(item, Choice) else item for item in given]
+    return [
+        tuned(item, targets).taken_on(targets) if isinstance(item, Choice) else item
+        for item in given
+    ]
 
 
 def _refuse_spills(library: Library) -> None:

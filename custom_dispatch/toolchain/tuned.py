@@ -24,8 +24,11 @@ from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 _HOST = Target("cpu", cpu="host")
 
 
-def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
+def tuned(choice: Choice, targets: Sequence[Target], device: str = "") -> Choice:
     """The choice by what its table says of each of some targets.
+
+    Where a target was measured on several devices, all of them count; but for calls on one of them,
+    `device`, that one alone.
 
     For a target where what was measured is another source or launch than a kernel has now, the
     table does not count, with a warning: without its times, no others could be compared with it,
@@ -39,16 +42,23 @@ def tuned(choice: Choice, targets: Sequence[Target]) -> Choice:
     source = choice.like or choice
     table = table_of(source)
     if table is None:
-        return choice.by_tables(targets, [])
+        return choice
     valid = []
     for target in targets:
-        item = table.for_target(target)
-        if item is None:
-            item = _stand_in(source, table, target)
-        elif _is_of_another_cpu(source, item) or _is_stale(source, item):
-            item = None
-        valid += [] if item is None else [item]
-    return choice.by_tables(targets, [_as_it_is(choice, source, item) for item in valid])
+        found = table.for_target(target)
+        if not found:
+            stand_in = _stand_in(source, table, target)
+            valid += [] if stand_in is None else [stand_in]
+            continue
+        found = tuple(item for item in found if item.device == device) or found
+        valid += [item for item in found if _counts(source, item)]
+    return (
+        choice.by_tables([_as_it_is(choice, source, item) for item in valid]) if valid else choice
+    )
+
+
+def _counts(source: Choice, item: Measured) -> bool:
+    return not (_is_of_another_cpu(source, item) or _is_stale(source, item))
 
 
 def _stand_in(source: Choice, table: TuningTable, target: Target) -> Measured | None:
@@ -125,12 +135,9 @@ def _as_it_is(choice: Choice, source: Choice, measured: Measured) -> Measured:
             TuningWarning,
             stacklevel=3,
         )
-        measured = measured.without(gone)
-    if choice.like is not None:
-        pairs = zip(source.kernels, choice.kernels, strict=False)
-        names = {theirs.name: ours.name for theirs, ours in pairs}
-        known = {result.kernel for item in measured.sizes for result in item.results}
-        measured = measured.without([name for name in known if name not in names]).renamed(names)
+    names = dict(zip(own, (kernel.name for kernel in choice.kernels), strict=False))
+    corrects = str(source.kernels[0].flops) == str(choice.kernels[0].flops)
+    measured = measured.renamed(names, corrects=corrects)
     _check_dims(source, choice, measured)
     return measured
 

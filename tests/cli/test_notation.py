@@ -155,6 +155,14 @@ def test_sizes_and_ranges() -> None:
         {"m": 2, "n": 5},
         {"m": 2, "n": 10},
     ]
+    assert [tuple(item.values()) for item in parse_sizes(("m=1:2", "n=3:9:x3"))] == [
+        *((1, 3), (1, 9), (2, 3), (2, 9))
+    ]
+
+
+def test_steps_by_a_fraction_go_over_sizes_that_end_in_zeros() -> None:
+    found = [item["n"] for item in parse_sizes(("n=1:512:x1.4",))]
+    assert found == [1, 2, 3, 4, 5, 8, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 320, 448]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +174,8 @@ def test_sizes_and_ranges() -> None:
         (("n=1:2:y3",), "is no size"),
         (("n=" + "9" * 300,), "is no size"),
         (("n=1", "n=2"), "`n` is given twice"),
-        (("n=1:4", "m=1:4"), "`n` and `m` are both ranges"),
+        (("n=1:9:1", "m=1:9:1"), "The ranges of `n` and `m` have over 64 sizes together"),
+        (("n=1:9:1.5",), "has steps that are no whole numbers"),
         (("n=0:8:x2",), "never comes to its end"),
         (("n=1:8:x1",), "never comes to its end"),
         (("n=1:8:0",), "never comes to its end"),

@@ -14,6 +14,7 @@ from custom_dispatch.frontends.mlir import link
 from custom_dispatch.host_cpu import host_cpu
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.time_model import TimeModel, predicted
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import TuningTable
 from custom_dispatch.toolchain.tuned import digest_of
@@ -59,24 +60,27 @@ def choice(directory: Path, *best: tuple[Target, dict[int, str]], reverse: str =
     """Three kernels, and a table that says which is the best for which sizes on a target."""
     kernels = [kernel(directory, name, reversed_signature=name == reverse) for name in NAMES]
     found = cd.Choice("scaled", kernels, tuning=directory / "scaled.tuning.json")
-    measured = tuple(
-        Measured(
-            target,
-            str(host_cpu()),
-            "NVRTC",
-            "2026-11-21",
-            {item.name: digest_of(item, target) for item in kernels},
-            tuple(
-                MeasuredSizes(
-                    {"n": size},
-                    tuple(Result(each, 1e-6 if each == name else 1e-5) for each in NAMES),
-                )
-                for size, name in sizes.items()
-            ),
+    measured = []
+    for target, sizes in best:
+        few, *many = dict.fromkeys(sizes.values())
+        # The second is the best from 129 elements on.
+        models = {name: TimeModel(1, {"launch": 1e-4}) for name in NAMES}
+        models[few] = TimeModel(1, {"launch": 1e-6, "byte": 1e-8})
+        models |= {name: TimeModel(1, {"launch": 1e-6 + 128.5 * 8e-8}) for name in many}
+        rows = tuple(
+            MeasuredSizes(
+                {"n": size},
+                tuple(
+                    Result(each.name, predicted(each, target, models[each.name], {"n": size}))
+                    for each in kernels
+                ),
+            )
+            for size in sizes
         )
-        for target, sizes in best
-    )
-    (directory / "scaled.tuning.json").write_text(TuningTable("scaled", measured).text())
+        digests = {item.name: digest_of(item, target) for item in kernels}
+        about = target, str(host_cpu()), "NVRTC", "2026-11-21"
+        measured.append(Measured(*about, digests, rows, models=models))
+    (directory / "scaled.tuning.json").write_text(TuningTable("scaled", tuple(measured)).text())
     return found
 
 

@@ -38,7 +38,7 @@ def measured(*rows: tuple[int, int, Mapping[str, float | None]]) -> Measured:
 
 
 def tabled(choice: cd.Choice, table: Measured) -> cd.Choice:
-    return choice.by_tables([SM_90A], [table])
+    return choice.by_tables([table])
 
 
 def first(choice: cd.Choice, known: dict[str, int], **dims: int) -> str:
@@ -71,7 +71,7 @@ def test_without_a_table_rules_say_for_which_sizes_a_kernel_is(choice: cd.Choice
     assert first(choice, {}, m=8, n=7) == "rest"
     assert first(choice, {"n": 512}, m=9) == "large"
     assert first(choice, {"m": 9, "n": 8}) == "rest"
-    names = [item.name for item in choice.by_tables([SM_90A], []).kernels]
+    names = [item.name for item in choice.taken_on([SM_90A]).kernels]
     assert names == ["fours", "large", "rest"]  # the others are there for tables
 
 
@@ -84,39 +84,16 @@ def test_where_all_sizes_are_known_the_table_alone_counts(choice: cd.Choice) -> 
     assert first(found, {"m": 1024, "n": 4096}) == "never"
 
 
-def test_where_one_size_is_not_known_the_call_is_compared_with_measured_sizes(
-    choice: cd.Choice,
-) -> None:
+def test_where_sizes_are_not_known_and_no_model_tells_rules_count(choice: cd.Choice) -> None:
     found = tabled(choice, TABLE)
-    found = {size: first(found, {"n": 64}, m=size) for size in (1, 4, 5, 100, 128, 129, 512, 513)}
-    assert found == {
-        1: "fours",
-        4: "fours",
-        5: "other",
-        100: "other",
-        128: "other",
-        129: "rest",
-        512: "rest",
-        513: "other",
-    }
-    # As good as the best within 3 % goes on.
-    slower = measured((1, 64, {"large": 2.0, "rest": 3.0}), (64, 64, {"large": 2.04, "rest": 2.0}))
-    assert {item.name for item in tabled(choice, slower).ordered({"n": 64}, SM_90A)[:1]} == {
-        "large"
-    }
-    for size in (1, 64, 4096):
-        assert first(tabled(choice, slower), {"n": 64}, m=size) == "large"
-
-
-def test_where_several_are_not_known_rules_count(choice: cd.Choice) -> None:
-    found = tabled(choice, TABLE)
+    assert first(found, {"n": 8}, m=8) == "fours"
     assert first(found, {}, m=8, n=8) == "fours"
     assert first(found, {}, m=64, n=64) == "large"
     assert first(found, {}, m=9, n=9) == "rest"
 
 
 def test_a_table_without_times_is_none(choice: cd.Choice) -> None:
-    nothing = tabled(choice, TABLE.without([item.name for item in choice.kernels]))
+    nothing = tabled(choice, TABLE.renamed({}, corrects=True))
     assert first(nothing, {"m": 9, "n": 8}) == "rest"
 
 
@@ -126,7 +103,7 @@ def test_another_choices_table_counts_for_the_same_kernels(choice: cd.Choice) ->
     assert twin.like is choice
     assert twin.tuning is None
     names = {item.name: f"twin_{item.name}" for item in choice.kernels}
-    found = tabled(twin, TABLE.renamed(names))
+    found = tabled(twin, TABLE.renamed(names, corrects=True))
     assert first(found, {"m": 16, "n": 64}) == "twin_other"
     few = cd.Choice("few", twins[:2], tuning=choice)
     assert few.like is choice
@@ -152,6 +129,5 @@ def test_rules_are_for_kernels_of_the_choice() -> None:
 def test_sizes_for_which_no_kernel_ran_say_nothing(choice: cd.Choice) -> None:
     """They are nearer than what was measured, as 8 is to 16."""
     rows = ((8, 64, {"fours": None}), (16, 64, {"other": 1.0, "large": 2.0}))
-    tuned = choice.by_tables([SM_90A], [measured(*rows)])
+    tuned = choice.by_tables([measured(*rows)])
     assert first(tuned, {"m": 8, "n": 64}) == "other"
-    assert first(tuned, {"n": 64}, m=8) == "other"

@@ -11,7 +11,9 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.expected import Expected
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.time_model import TimeModel
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 
@@ -36,9 +38,27 @@ def measured(*found: MeasuredSizes, target: Target = SM_90A) -> Measured:
     )
 
 
+def kernel(name: str, **more: Any) -> cd.Kernel:
+    return cd.Kernel(
+        name,
+        source="k.cu",
+        operands=[cd.In("x", "f32", [m, n]), cd.Out("y", "f32", [m, n])],
+        block=32,
+        grid=m,
+        **more,
+    )
+
+
+def ranked(found: Measured, names: str, dims: dict[str, int]) -> str:
+    """The kernels, the best for some sizes first."""
+    order = Expected(tuple(map(kernel, names)), (found,)).ranked(dims)
+    return "".join(item.name for item in order)
+
+
 SMALL = sizes({"m": 1, "n": 4096}, a=2e-6, b=1e-6, c="spills")
 LARGE = sizes({"m": 4096, "n": 4096}, a=1e-4, b=3e-4, c=1.1e-4)
 BOTH = measured(SMALL, LARGE)
+MODELLED = replace(BOTH, models={"a": TimeModel(264, {"launch": 2e-6, "byte": 1e-13})})
 
 
 @pytest.mark.parametrize(
@@ -55,66 +75,58 @@ BOTH = measured(SMALL, LARGE)
     ],
 )
 def test_the_best_for_the_nearest_sizes_is_first(dims: dict[str, int], order: str) -> None:
-    assert BOTH.ranked("abc", dims) == tuple(order)
-    assert BOTH.ranked("cba", dims) == tuple(order)
+    assert ranked(BOTH, "abc", dims) == order
+    assert ranked(BOTH, "cba", dims) == order
 
 
 def test_what_was_not_measured_is_last_in_its_order() -> None:
-    assert BOTH.ranked(["x", "c", "y", "a"], {"m": 4096}) == ("a", "c", "x", "y")
-    nothing = measured(sizes({"m": 1}, a="spills", b="failed"))
-    assert nothing.ranked("ba", {}) == ("b", "a")
-    assert measured().ranked("ba", {"m": 1}) == ("b", "a")
-    assert BOTH.without(["a"]).ranked("abc", LARGE.dims) == ("c", "b", "a")
-
-
-def kernel(name: str, **more: Any) -> cd.Kernel:
-    return cd.Kernel(
-        name,
-        source="k.cu",
-        operands=[cd.In("x", "f32", [m, n]), cd.Out("y", "f32", [m, n])],
-        block=32,
-        grid=m,
-        **more,
-    )
+    assert ranked(BOTH, "xcya", {"m": 4096}) == "acxy"
+    assert ranked(measured(), "ba", {"m": 1}) == "ba"
+    others = BOTH.renamed({"b": "b", "c": "c"}, corrects=True)
+    assert ranked(others, "abc", dict(LARGE.dims)) == "cba"
 
 
 def test_a_choice_keeps_what_is_best_somewhere_and_what_takes_something_else() -> None:
-    wide = kernel("wide", requires=[n % 4 == 0])
-    choice = cd.Choice("k", [*map(kernel, "cba"), wide], tuning="k.json")
+    fours = [kernel(name, requires=[n % 4 == 0]) for name in "cba"]
+    choice = cd.Choice("k", [*fours, kernel("any")], tuning="k.json")
     assert choice.tuning == Path(__file__).parent / "k.json"
     assert choice.ordered({"m": 1}) == choice.kernels
-    found = choice.by_tables([SM_90A], [BOTH])
-    assert [item.name for item in found.kernels] == ["b", "a", "wide"]
-    assert [item.name for item in found.ordered(SMALL.dims, SM_90A)] == ["b", "a", "wide"]
-    assert [item.name for item in found.ordered({}, SM_90A)] == ["a", "b", "wide"]
+    found = choice.by_tables([BOTH]).taken_on([SM_90A])
+    assert [item.name for item in found.kernels] == ["b", "a", "any"]
+    assert [item.name for item in found.ordered(SMALL.dims, SM_90A)] == ["b", "a", "any"]
+    assert [item.name for item in found.ordered({}, SM_90A)] == ["a", "b", "any"]
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
-    table = TuningTable("k", (BOTH, measured(SMALL, target=SM_80)))
+    table = TuningTable("k", (MODELLED, measured(SMALL, target=SM_80)))
     assert read_table(table.text(), "k.json", "k") == table
-    assert table.for_target(SM_80) == table.measured[1]
-    assert table.for_target(Target.parse("cpu")) is None
+    assert table.for_target(SM_80) == table.measured[1:]
+    assert table.for_target(Target.parse("cpu")) == ()
     again = table.with_measured(measured(target=SM_90A))
     assert [item.target for item in again.measured] == [SM_80, SM_90A]
+    other = table.with_measured(replace(BOTH, device="NVIDIA H100"))
+    assert [item.device for item in other.for_target(SM_90A)] == ["NVIDIA H200", "NVIDIA H100"]
     assert len(table.text().splitlines()) > 20  # to be read in a review
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda content: content | {"version": 2},
+        lambda content: content | {"version": 1},
         lambda content: content | {"measured": [{}]},
         lambda content: content | {"measured": None},
         lambda content: [],
-        lambda content: json.loads(json.dumps(content).replace("1e-06", "-1.0")),
-        lambda content: json.loads(json.dumps(content).replace("1e-06", '"fast"')),
+        lambda content: json.loads(json.dumps(content).replace("2.0,", "-1.0,")),
+        lambda content: json.loads(json.dumps(content).replace("2.0,", "[],")),
         lambda content: json.loads(json.dumps(content).replace("4096", "-4096")),
         lambda content: json.loads(json.dumps(content).replace("sm_90a", "sm_9")),
-        lambda content: json.loads(json.dumps(content).replace('"n"', '"k"', 1)),
+        lambda content: json.loads(json.dumps(content).replace('"n"]', '"n", "k"]')),
+        lambda content: json.loads(json.dumps(content).replace('"launch": 2e-06', '"launch": 0')),
+        lambda content: json.loads(json.dumps(content).replace('["a", "b"', '["a", "a"')),
     ],
 )
 def test_a_damaged_table_is_refused(change: Any) -> None:
-    content = json.loads(TuningTable("k", (BOTH,)).text())
+    content = json.loads(TuningTable("k", (MODELLED,)).text())
     with pytest.raises(DeclarationError) as caught:
         read_table(json.dumps(change(content)), "k.json", "k")
     assert "is damaged, or of a form that this package does not read" in caught.value.found
@@ -142,51 +154,34 @@ def test_a_table_grows_by_what_was_measured_alike() -> None:
 
 def test_of_kernels_that_are_as_fast_the_first_is_taken() -> None:
     close = measured(sizes({"m": 1}, a=1.009, b=1.0, c=1.02))
-    assert close.ranked("abc", {"m": 1}) == ("a", "b", "c")
-    assert close.ranked("cba", {"m": 1}) == ("b", "a", "c")
+    assert ranked(close, "abc", {"m": 1}) == "abc"
+    assert ranked(close, "cba", {"m": 1}) == "bac"
 
 
-def test_each_result_is_one_line_of_the_table() -> None:
+def test_the_results_for_some_sizes_are_one_line_of_the_table() -> None:
     lines = TuningTable("k", (BOTH,)).text().splitlines()
-    assert '     "dims": {"m": 1, "n": 4096},' in lines
-    assert '      {"kernel": "a", "seconds": 2e-06},' in lines
-    assert '      {"kernel": "c", "problem": "spills"}' in lines
+    assert '   "dims": ["m", "n"],' in lines
+    assert '    [1, 4096, 2.0, 1.0, "spills"],' in lines
 
 
 @pytest.mark.parametrize(
-    ("measurements", "found", "expected"),
+    ("measurements", "why"),
     [
-        (
-            (BOTH, measured(SMALL)),
-            "has two entries for cuda:sm_90a",
-            "one for each target",
-        ),
-        (
-            (measured(SMALL, LARGE, SMALL),),
-            "has m=1 n=4096 on cuda:sm_90a twice",
-            "each of the sizes once",
-        ),
-        (
-            (measured(MeasuredSizes({"m": 1}, (Result("a", 1.0), Result("a", 2.0)))),),
-            "has two results of `a` on cuda:sm_90a for m=1",
-            "one for each kernel",
-        ),
-        (
-            (replace(BOTH, digests={"a": "0"}),),
-            "times `b` on cuda:sm_90a, and does not say from which source",
-            "a digest for each kernel that was timed",
-        ),
+        ((BOTH, measured(SMALL)), "two entries for a target and a device"),
+        ((measured(SMALL, LARGE, SMALL),), "m=1 n=4096 is there twice"),
+        ((replace(BOTH, digests={"a": "0"}),), "it does not say from which source `b` is"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(
-    measurements: tuple[Measured, ...], found: str, expected: str
+    measurements: tuple[Measured, ...], why: str
 ) -> None:
     with pytest.raises(DeclarationError) as caught:
         read_table(TuningTable("k", measurements).text(), "k.json", "k")
     assert str(caught.value) == (
-        f"Choice `k`: its table `k.json` {found}.\n"
-        f"  expected: {expected}\n"
-        "  next step: remove what is not so from the file, or measure again."
+        "Choice `k`: its table `k.json` is damaged, or of a form that this package does not read: "
+        f"{why}.\n"
+        "  expected: what `custom-dispatch tune` writes for `k`\n"
+        "  next step: measure again, or remove the file: the kernels are then taken in order."
     )
 
 

@@ -170,7 +170,7 @@ def test_every_size_has_a_kernel() -> None:
     """The last of a choice that no table is needed for requires nothing."""
     for item in (getattr(gemm, name) for name in gemm.__dir__()):
         if isinstance(item, cd.Choice):
-            assert item.by_tables([Target.parse("cuda:sm_80")], []).ordered({})[-1].requires == ()
+            assert item.taken_on([Target.parse("cuda:sm_80")]).ordered({})[-1].requires == ()
 
 
 def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(

@@ -123,7 +123,7 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
 def test_sizes_and_their_kernels_by_rules(
     m: int, n: int, k: int, name: str, hopper: WarpSpecialised | SplitK | None
 ) -> None:
-    kernels = gemm.linear_bf16.by_tables([Target.parse(HOPPER)], []).ordered({})
+    kernels = gemm.linear_bf16.taken_on([Target.parse(HOPPER)]).ordered({})
     for form, kernel in zip(FORMS, kernels, strict=True):
         shapes = {"a": (m, k), "b": (n, k), "bias": (0,), "residual": (m, 0)}
         try:

@@ -92,6 +92,7 @@ API int cuDeviceGetAttribute(int *value, int attribute, int device) {
   REQUIRE(device >= 0 && device < GPUS, INVALID_DEVICE);
   *value = attribute == 75   ? 8 + device  // the compute capability's major version
            : attribute == 38 ? 1 << 20     // bytes of the L2 cache
+           : attribute == 16 ? 4           // multiprocessors
            : attribute <= 8 || attribute == 97 ? 1024 * (1 + 63 * (attribute > 4)) : 0;  // limits
   return OK;
 }
