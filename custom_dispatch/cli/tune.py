@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from secrets import randbelow
 from typing import Any
@@ -13,7 +15,7 @@ import numpy
 from custom_dispatch.cli import options
 from custom_dispatch.cli.kernels import choice_in
 from custom_dispatch.cli.notation import parse_sizes, read_number
-from custom_dispatch.cli.report import json_file, json_option, show_error, show_table, tell
+from custom_dispatch.cli.report import json_file, json_option, show_error, tell
 from custom_dispatch.eager.call_choice import targets_here
 from custom_dispatch.errors import CallError
 from custom_dispatch.files import write_atomically
@@ -24,7 +26,7 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured
 from custom_dispatch.kernel.tuning_table import TuningTable, sizes_said
 from custom_dispatch.measure.time_fit import Quality, fitted, quality
-from custom_dispatch.measure.tune import tune
+from custom_dispatch.measure.tune import is_worth_measuring, tune
 from custom_dispatch.measure.tune_candidates import write_objects
 from custom_dispatch.measure.tune_child import Effort
 from custom_dispatch.runtime.call_arguments import number_for
@@ -172,14 +174,14 @@ def _scalars(choice: Choice, given: Sequence[str]) -> dict[str, float | int]:
 
 
 def _sizes(choice: Choice, shapes: Sequence[str], most: int) -> list[dict[str, int]]:
-    """The sizes to measure, each once: some of them, if ranges have more."""
+    """The sizes to measure, each once; some that are worth it, if ranges have more."""
     every = " ".join(f"{dim}=1:16384:x1.4" for dim in choice.kernels[0].dims)
     given = [dims for shape in shapes or [every] for dims in parse_sizes((shape,), _MOST_SIZES)]
     sizes = [dict(pairs) for pairs in dict.fromkeys(tuple(dims.items()) for dims in given)]
     if len(sizes) <= most:
         return sizes
-    drawn = numpy.random.default_rng(0).permutation(len(sizes))[:most]
-    return [sizes[at] for at in sorted(drawn)]
+    drawn = numpy.random.default_rng(0).permutation(len(sizes))
+    return [*islice((sizes[at] for at in drawn if is_worth_measuring(choice, sizes[at])), most)]
 
 
 def _check_options(build_only: Path | None, target: str | None) -> None:
@@ -219,7 +221,7 @@ def _table(choice: Choice, given: Path | None) -> Path:
 
 def _show(measured: Measured, found: Quality | None) -> None:
     click.echo(f"{measured.device}, {measured.target}, {measured.compiler}")
-    _show_best(measured)
+    _show_problems(measured)
     if found is not None:
         click.echo(
             f"chosen without having been measured, {found.sizes} sizes run at {found.mean:.3f} of "
@@ -228,20 +230,12 @@ def _show(measured: Measured, found: Quality | None) -> None:
         )
 
 
-def _show_best(measured: Measured) -> None:
-    rows: list[tuple[str, ...]] = []
-    problems: dict[tuple[str, str], int] = {}
-    for item in measured.sizes:
-        for result in item.results:
-            if result.seconds is None:
-                key = (result.kernel, result.problem)
-                problems[key] = problems.get(key, 0) + 1
-        if not item.seconds:
-            rows.append((sizes_said(item.dims), "-", "-", "-"))
-            continue
-        (name, best), *rest = sorted(item.seconds.items(), key=lambda pair: pair[1])
-        second = [f"{rest[0][0]}, {rest[0][1] / best:.3f}"] if rest else ["-"]
-        rows.append((sizes_said(item.dims), name, f"{1e6 * best:.2f}", *second))
-    show_table(("sizes", "the best", "us", "the next, of the best"), rows)
+def _show_problems(measured: Measured) -> None:
+    problems = Counter(
+        (result.kernel, result.problem)
+        for item in measured.sizes
+        for result in item.results
+        if result.problem
+    )
     for (name, problem), count in problems.items():
         click.echo(f"{name}, {count} of {len(measured.sizes)} sizes: {problem}")

@@ -27,7 +27,11 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
     2**63 - 1 (IR computes in 64 bits without a sign, and would wrap).
     Raises `KeyError`: a dim without a value.
     """
-    match expr:
+    match expr:  # the most frequent first: tables evaluate thousands
+        case Binary(name, left_expr, right_expr):
+            left = evaluate(left_expr, dims, capability=capability)
+            right = evaluate(right_expr, dims, capability=capability)
+            return computed(name, left, right, expr, lambda: for_values(expr, dims))
         case Constant(value):
             return value
         case Dim(name):
@@ -37,10 +41,6 @@ def evaluate(expr: Expr, dims: Mapping[str, int], *, capability: int = 0) -> int
         case Where(condition, if_true, if_false):
             chosen = if_true if holds(condition, dims, capability=capability) else if_false
             return evaluate(chosen, dims, capability=capability)
-        case Binary(name, left_expr, right_expr):
-            left = evaluate(left_expr, dims, capability=capability)
-            right = evaluate(right_expr, dims, capability=capability)
-            return computed(name, left, right, expr, lambda: for_values(expr, dims))
         case _:  # pragma: no cover - every kind of expression is above
             raise TypeError(f"not an expression: {expr!r}")
 

@@ -32,7 +32,7 @@ from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import sizes_said
 from custom_dispatch.measure.child import START_S, Child, ChildEndedError
 from custom_dispatch.measure.comparison import sample_of, write_samples
-from custom_dispatch.measure.inputs import check_dims, elements, inputs_for_kernel
+from custom_dispatch.measure.inputs import bytes_moved, check_dims, elements, inputs_for_kernel
 from custom_dispatch.measure.time_fit import fitted
 from custom_dispatch.measure.tune_candidates import Candidate, build_each, read_objects
 from custom_dispatch.measure.tune_child import Effort
@@ -51,6 +51,8 @@ _FIRST = 32
 """After so many sizes, and again after as many, models tell which kernels are slow for others."""
 _SLOW = 2.0
 """Times as long as the best."""
+_MOST_BYTES, _MOST_FLOPS = 1 << 31, 5 * 10**12
+"""Of sizes of which there are more than are measured."""
 _MOST_OPERATIONS = 1_000_000_000
 """The reference, usually numpy in double precision, takes seconds for so many."""
 
@@ -119,6 +121,16 @@ def tune(
         finally:
             runner.close()
     return fitted(choice, measured, places)
+
+
+def is_worth_measuring(choice: Choice, dims: Dims) -> bool:
+    """Whether some kernel takes calls of these sizes, in little memory and time."""
+    first = choice.kernels[0]
+    return (
+        bytes_moved(first, dims) <= _MOST_BYTES
+        and _operations(first, dims) <= _MOST_FLOPS
+        and not all(_not_taken(kernel, dims) for kernel in choice.kernels)
+    )
 
 
 def _slow(choice: Choice, measured: Measured, dims: Dims) -> Collection[str]:

@@ -285,7 +285,7 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
     told = json.loads((tmp_path / "told.json").read_text())["measured"]
     assert (told["target"], len(told["sizes"])) == ("cpu:host", 9)
     assert all(item["seconds"] > 0 for item in told["sizes"][0]["results"])
-    assert re.search(r"n=64 +(one|two) +[\d.]+ +(one|two), [\d.]+\n", printed)
+    assert re.search(r"chosen without having been measured, 2 sizes run at [\d.]+ of", printed)
     path = tmp_path / "scaled.tuning.json"
     (measured,) = read_table(path.read_text(), path.name, "scaled").measured
     assert measured.scalars == {"by": 5}
