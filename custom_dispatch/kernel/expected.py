@@ -28,8 +28,9 @@ _NEAREST = 8
 """Of the measured sizes so many correct a model."""
 _MOST_POINTS = 48
 """Sizes that stand for all that are open."""
-_MOST_OPEN = 8
-"""Kernels that a module has to choose from: each is recorded in every call."""
+_MOST_OPEN = 4
+"""So many kernels a module has to choose from, and as many more for each size that is open: each
+is recorded in every call."""
 _EQUAL_OPEN = 1.0005
 _NEVER = 2**62
 _GOLDEN = (5**0.5 - 1) / 2
@@ -137,7 +138,8 @@ class Expected:
             for at in self._points(dims)
         ]
         best = covering([row for row in rows if row], _EQUAL_OPEN)
-        taken = [item for item in kernels if item.name in best[:_MOST_OPEN]]
+        most = _MOST_OPEN * (1 + len(self.dims - {*dims}))
+        taken = [item for item in kernels if item.name in best[:most]]
         taken.sort(key=lambda item: -len(item.requires))
         costs = {k.name: _where_taken(k, models[k]) for k in taken}
         first = [

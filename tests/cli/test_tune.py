@@ -16,6 +16,7 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.cli import main
 from custom_dispatch.cli.kernels import load_kernels
+from custom_dispatch.cli.notation import parse_sizes
 from custom_dispatch.eager.call_choice import choose
 from custom_dispatch.errors import CallError, TuningWarning
 from custom_dispatch.kernel.target import Target
@@ -299,6 +300,19 @@ def test_scalars_are_what_is_given(tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         assert main([*command, *(word for item in given for word in ("--scalar", item))]) == 2
         assert found in capsys.readouterr().err
+
+
+def test_without_sizes_some_of_a_grid_are_measured(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text(SCALED)
+    (tmp_path / "k.cu").write_text(SCALED_SOURCE)
+    command = ["tune", str(tmp_path / "k.py"), "--device", "cpu", "--scalar", "by=5"]
+    assert main([*command, "--repetitions", "1", "--most-sizes", "5"]) == 0
+    path = tmp_path / "scaled.tuning.json"
+    (measured,) = read_table(path.read_text(), path.name, "scaled").measured
+    sizes = {item.dims["n"] for item in measured.sizes}
+    assert len(sizes) == 5
+    assert sizes < {item["n"] for item in parse_sizes(("n=1:16384:x1.4",))}
+    assert set(measured.models) == {"one", "two"}
 
 
 def test_what_a_kernel_prints_is_no_answer() -> None:

@@ -129,6 +129,24 @@ def test_a_table_in_which_a_kernel_is_another_now_does_not_count(tmp_path: Path)
     )
 
 
+def test_of_several_devices_that_of_a_call_counts_alone(tmp_path: Path) -> None:
+    (tmp_path / "doubled.cu").write_text(SOURCE)
+    made = choice(tmp_path)
+    first = measured(
+        tmp_path, MeasuredSizes({"n": 64}, (Result("by_64", 1e-6), Result("by_128", 9e-6)))
+    )
+    other = MeasuredSizes({"n": 64}, (Result("by_64", 5e-6), Result("by_128", 4e-6)))
+    write(tmp_path, first, replace(first, device="another", sizes=(other,)))
+    for device, name in (
+        ("GPU", "by_64"),
+        ("another", "by_128"),
+        ("a third", "by_64"),
+        ("", "by_64"),
+    ):
+        found = tuned(made, [first.target], device)
+        assert found.ordered({"n": 64}, first.target)[0].name == name
+
+
 def test_a_table_of_another_target_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "doubled.cu").write_text(SOURCE)
     made = choice(tmp_path)
