@@ -56,6 +56,13 @@ SIZES = {
         (1, 4, 9, 8),
         (1, 300, 520, 64),
     ),
+    "scaled": _dims(
+        "batch n k x_parts parts",
+        (7, 65, 200, 7, 1),
+        (16, 63, 13, 1, 63),
+        (130, 264, 144, 130, 264),
+        (300, 520, 64, 1, 1),
+    ),
     "gated": _dims("batch n k", (1, 40, 96), (16, 17, 33), (3, 65, 72), (7, 1, 1)),
     "attention": _dims(
         "batch heads kv_heads queries keys",

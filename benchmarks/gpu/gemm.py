@@ -42,6 +42,8 @@ PORTABLE = "cuda:sm_80"
 TARGETS = {90: "cuda:sm_90a", 80: PORTABLE}
 CHOICES = (gemm.linear_bf16, gemm.matmul_bf16, gemm.linear_f16, gemm.linear_bf16_f32)
 CHOICES_F32 = (gemm.linear_f32, gemm.matmul_f32)
+CHOICES_TF32 = (gemm.linear_tf32, gemm.matmul_tf32)
+"""Checked here; `gpu.sizes --only linear_tf32` times them."""
 LLAMA = {"qkv": (6144, 4096), "o": (4096, 4096), "gate_up": (28672, 4096), "down": (4096, 14336)}
 """n and k of the weights of a layer of Llama 3 8B."""
 ROWS = (1, 16, 128, 512, 4096)
@@ -57,6 +59,8 @@ several tiles, which end in the middle of a tile's columns, and next to nothing 
 ODD = tuple(itertools.product((1, 7, 63, 65, 4095), (1, 7, 63, 65, 4095), (8, 13, 64, 4104)))
 CACHE_BYTES = 250_000_000
 """Inputs rotate over so many bytes, several times an H200's L2 cache."""
+TOLERANCES = {"bf16": 5e-3, "f16": 1e-3, "tf32": 1e-3, "f32": 2e-5}
+"""By the part of a choice's name, the first that is there."""
 BANDWIDTH, OPERATIONS = 4.3e12, 790e12
 """Of an H200, measured through PyTorch: bytes of a copy and operations of a product a second."""
 
@@ -86,7 +90,9 @@ def build(directory: Path) -> None:
         directory,
         [
             cd.build(list(choice.kernels), [target], image="ptx" if target == PORTABLE else "cubin")
-            for choice, target in itertools.product((*CHOICES, *CHOICES_F32), TARGETS.values())
+            for choice, target in itertools.product(
+                (*CHOICES, *CHOICES_F32, *CHOICES_TF32), TARGETS.values()
+            )
         ],
     )
 
@@ -155,8 +161,6 @@ def expected(
 
 def problem(choice: cd.Choice, tensors: dict[str, torch.Tensor | None]) -> str:
     """What is wrong with a result; empty if nothing."""
-    import torch
-
     got, want = tensors["c"], expected(choice, tensors)
     assert got is not None
     got = got.double()
@@ -166,8 +170,8 @@ def problem(choice: cd.Choice, tensors: dict[str, torch.Tensor | None]) -> str:
     # Beside the result and what is added up: a single sum may be next to nothing, or much more.
     off = (got - want)[finite].norm()
     size = (want**2 + expected(choice, tensors, 2))[finite].sum().sqrt()
-    kind = tensors["a"].dtype  # type: ignore[union-attr]
-    tolerance = {torch.bfloat16: 5e-3, torch.float16: 1e-3, torch.float32: 2e-5}[kind]
+    parts = choice.name.split("_")
+    tolerance = next(off for kind, off in TOLERANCES.items() if kind in parts)
     return "" if off <= tolerance * size else f"{float(off / size):.2g} off"
 
 
@@ -176,7 +180,7 @@ def check(directory: Path, target: str) -> int:
     import torch
 
     launcher, tally = Launcher(directory, target), gpu_command.Tally()
-    choices = (*CHOICES, *CHOICES_F32)
+    choices = (*CHOICES, *CHOICES_F32, *CHOICES_TF32)
     cases: list[tuple[cd.Choice, cd.Kernel | None, tuple[int, int, int], int]] = [
         (choice, None, sizes, misaligned)
         for choice, sizes, misaligned in itertools.product(choices, ODD, (0, 1))
@@ -186,7 +190,7 @@ def check(directory: Path, target: str) -> int:
         for choice in choices
         for kernel in choice.kernels
         for sizes, misaligned in itertools.product(EVERY, (0, 1))
-        if sizes[0] <= 16 or "_skinny_" not in kernel.name or choice in CHOICES_F32
+        if sizes[0] <= 16 or "_skinny_" not in kernel.name or "f32" in choice.name
     ]
     for choice, kernel, (m, n, k), misaligned in cases:
         tensors = product(choice, m, n, k, misaligned=misaligned, added=(m + n) % 4 == 0)

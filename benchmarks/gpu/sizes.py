@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     import torch
 
 NAMES = ("linear_bf16", "matmul_bf16", "linear_f16", "matmul_f16")
-OTHERS = ("linear_f32", "matmul_f32")
-"""Which `--only` takes, too."""
+OTHERS = ("linear_tf32", "matmul_tf32", "linear_f32", "matmul_f32")
+"""Which `--only` takes, too. PyTorch's are in TF32 where ours are."""
 CACHE_BYTES, MOST_SETS = 300_000_000, 96
 POOL_ELEMENTS = 1 << 30
 """Of the random numbers that operands are parts of."""

@@ -8,14 +8,16 @@ bias [n] and residual may be absent. The name says what b is:
 - `batch_matmul_nt`: [..., n, k], likewise.
 
 An activation and the element type follow: `matmul_gelu_erf_bf16`; and the result's type where that
-is f32 and the operands have 16 bits: `linear_f16_f32`. Each is a `cd.Choice` (`choices.py`).
+is f32 and the operands have 16 bits: `linear_f16_f32`. `linear_tf32` takes and gives f32 and
+multiplies in TF32, with errors of 3e-4, for who asks for it. Each is a `cd.Choice` (`choices.py`).
+`scaled_linear_e4m3_bf16` multiplies 8-bit floats that have scales (`scaled.py`).
 `linear_swiglu_f16` and `linear_swiglu_bf16` are a GLU of few rows (`gated.py`).
 
 A kernel is declared when its name is first used. `declare` makes one of another
 `Form`, with tiles of its own.
 """
 
-from cuda_kernels.gemm.names import CHOICES
+from cuda_kernels.gemm.names import CHOICES, SCALED
 from cuda_kernels.shared.lazily import each_type, from_modules, lazily
 
 __getattr__, __dir__ = lazily(
@@ -24,9 +26,10 @@ __getattr__, __dir__ = lazily(
         __name__,
         {
             "choices": [*CHOICES, "choice", "declare"],
+            "scaled": [*SCALED],
             "gated": each_type("linear_swiglu", types=("f16", "bf16")),
             "forms": ["Form"],
-            "tiles": ["SkinnyTile", "Tile", "TileF32"],
+            "tiles": ["SkinnyTile", "Tile", "TileF32", "TileTf32"],
         },
     ),
 )

@@ -15,8 +15,8 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.gemm.cpu import on_cpu
-from cuda_kernels.gemm.forms import SMALL, SMALL_F32, Form, Sizes, forms_of
-from cuda_kernels.gemm.names import ACTIVATIONS, CHOICES, name_of
+from cuda_kernels.gemm.forms import SMALL, SMALL_F32, SMALL_TF32, Form, Sizes, forms_of
+from cuda_kernels.gemm.names import ACTIVATIONS, CHOICES, TF32, name_of, operand_type
 from cuda_kernels.gemm.tiles import SkinnyTile
 from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.lazily import lazily
@@ -25,10 +25,18 @@ from custom_dispatch.errors import DeclarationError
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 
-def _reference(layout: str, activation: str, out: str) -> Callable[..., Array]:
-    dtype = cd.Out("c", out, [1]).dtype.to_numpy()
+def _rounded_to_tf32(x: Array) -> Array:
+    """To 10 bits behind the point, to nearest, and away from zero between two (PTX: cvt.rna)."""
+    bits = x.view(numpy.uint32)
+    rounded: Array = ((bits + numpy.uint32(1 << 12)) & ~numpy.uint32((1 << 13) - 1)).view(x.dtype)
+    return numpy.where(numpy.isfinite(x), rounded, x)
+
+
+def _reference(layout: str, dtype: str, activation: str, out: str) -> Callable[..., Array]:
+    of_result = cd.Out("c", out, [1]).dtype.to_numpy()
 
     def gemm(a: Array, b: Array, bias: Array | None = None, residual: Array | None = None) -> Array:
+        a, b = map(_rounded_to_tf32, (a, b)) if dtype == TF32 else (a, b)
         right = b.astype(numpy.float64)
         with numpy.errstate(invalid="ignore"):  # inf - inf is NaN, as it should be
             result = a.astype(numpy.float64) @ (
@@ -37,7 +45,7 @@ def _reference(layout: str, activation: str, out: str) -> Callable[..., Array]:
             for added in (bias, residual):
                 if added is not None and added.size:
                     result = result + added.astype(numpy.float64)
-            return activated(activation, result).astype(dtype)
+            return activated(activation, result).astype(of_result)
 
     return gemm
 
@@ -58,6 +66,7 @@ def declare(
         "linear", "matmul", "batch_matmul" or "batch_matmul_nt".
     dtype, out
         Of a, b and the bias, "f32", "f16" or "bf16"; of the result and the residual, that or "f32".
+        "tf32" is f32 whose products are rounded to TF32, on GPUs.
     activation
         A key of `names.ACTIVATIONS`.
     form
@@ -68,10 +77,11 @@ def declare(
     DeclarationError
         The form is a `SkinnyTile`, and b is [k, n].
     """
-    out = out or dtype
-    form = form or Form(SMALL_F32 if dtype == "f32" else SMALL, align1=True)
+    name, out = name_of(layout, dtype, activation, out or dtype), operand_type(out or dtype)
+    small = {"f32": SMALL_F32, TF32: SMALL_TF32}
+    form = form or Form(small.get(dtype, SMALL), align1=True)
     tile, is_batch, has_weights = form.tile, layout.startswith("batch"), _has_weights(layout)
-    sizes = _sizes(layout)
+    sizes, kind = _sizes(layout), operand_type(dtype)
     n, k = sizes.n, sizes.k
     if isinstance(tile, SkinnyTile) and not has_weights:
         raise DeclarationError(
@@ -84,7 +94,7 @@ def declare(
     function = f"cuda_kernels::{ACTIVATIONS[activation]}"
     described = (dtype, out, function, has_weights, (sizes.batch, sizes.m, n))
     others = {"cpu": on_cpu(*described, skinny=form.skinny)}
-    arguments = (dtype, out, function, str(has_weights).lower())
+    arguments = (kind, out, function, str(has_weights).lower())
     if form.hopper is not None:
         others["cuda:sm_90a"] = form.hopper.implementation(*described)
     elif isinstance(tile, SkinnyTile) and tile.on_any() != tile:
@@ -94,13 +104,13 @@ def declare(
         others |= {"cuda:sm_90": whole, "cuda:sm_90a": whole}
         tile = tile.on_any()
     return cd.Kernel(
-        f"{name_of(layout, dtype, activation, out)}_{form.name(has_weights)}",
+        f"{name}_{form.name(has_weights)}",
         source=tile.source,
         entry=tile.entry(*arguments),
         operands=[
-            cd.In("a", dtype, [*lead, k]),
-            cd.In("b", dtype, [..., *of_b] if is_batch else of_b),
-            cd.In("bias", dtype, [n], optional=True),
+            cd.In("a", kind, [*lead, k]),
+            cd.In("b", kind, [..., *of_b] if is_batch else of_b),
+            cd.In("bias", kind, [n], optional=True),
             cd.In("residual", out, [*lead, n], optional=True),
             cd.Out("c", out, [*lead, n]),
             cd.Scalar("batch", "i32", sizes.batch),
@@ -113,7 +123,7 @@ def declare(
         dynamic_shared_memory=tile.shared_bytes,
         implementations=others,
         requires=[*of_rows, *form.requires(has_weights, sizes)],
-        reference=_reference(layout, activation, out),
+        reference=_reference(layout, dtype, activation, out),
         flops=2 * cd.batch * n * k * (sizes.m if is_batch else 1),
     )
 
@@ -126,7 +136,7 @@ def choice(layout: str, dtype: str, activation: str = "", out: str | None = None
     of 16 bits, batched ones too, take the models of time that were fitted to that.
     """
     name = name_of(layout, dtype, activation, out or dtype)
-    measured = dtype != "f32"
+    measured = dtype not in ("f32", TF32)
     forms = forms_of(_has_weights(layout), dtype, measured)
     kernels = [declare(layout, dtype, activation, out, form=form) for form in forms]
     pairs = zip(kernels, forms, strict=True)

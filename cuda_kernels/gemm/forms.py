@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import custom_dispatch as cd
-from cuda_kernels.gemm.sm90a import SplitK, WarpSpecialised
-from cuda_kernels.gemm.tiles import SkinnyTile, Tile, TileF32
+from cuda_kernels.gemm.sm90a import SplitK, Transposed, WarpSpecialised
+from cuda_kernels.gemm.tiles import SkinnyTile, Tile, TileF32, TileTf32
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Condition, Expr
 
@@ -41,6 +41,12 @@ TINY = Tile(32, 32, 128, 6, 1, 2, 4)
 MEDIUM_F32 = TileF32(64, 64, 16, 6, 2, 2)
 NARROW_F32 = TileF32(32, 32, 64, 4, 1, 2, 4)
 SMALL_F32 = TileF32(32, 16, 128, 4, 1, 1, 8)
+LARGE_TF32 = TileTf32(128, 256, 16, 4, 2, 4)
+SQUARE_TF32 = TileTf32(128, 128, 32, 3, 2, 4)
+MEDIUM_TF32 = TileTf32(64, 64, 32, 4, 2, 2)
+SMALL_TF32 = TileTf32(64, 32, 64, 4, 1, 1, 4)
+TINY_TF32 = TileTf32(32, 32, 64, 6, 1, 2, 4)
+SKINNY_TF32 = TileTf32(16, 32, 64, 6, 1, 1, 4)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Form:
     """One kernel of a choice: its tiles, and the sizes that it is for."""
 
     tile: Tile | SkinnyTile
-    hopper: WarpSpecialised | SplitK | None = None
+    hopper: WarpSpecialised | SplitK | Transposed | None = None
     """The kernel for sm_90a, if there is one of its own."""
     when: Callable[[Sizes], list[Condition]] | None = None
     """For which sizes it is, where no table says."""
@@ -69,7 +75,8 @@ class Form:
         """Conditions on the sizes: rows of whole 16 bytes, unless it takes others, too."""
         if self.align1:
             return []
-        return [sizes.k % 8 == 0, *([] if has_weights else [sizes.n % 8 == 0])]
+        pack = 16 // self.tile.element_bytes
+        return [sizes.k % pack == 0, *([] if has_weights else [sizes.n % pack == 0])]
 
     def rule(self, sizes: Sizes) -> list[Condition]:
         """The sizes that it is for, where no table says."""
@@ -92,6 +99,13 @@ def _up_to(
     return lambda sizes: [sizes.m <= rows, *more(sizes)]
 
 
+def _more_than(
+    rows: int, more: Callable[[Sizes], list[Condition]]
+) -> Callable[[Sizes], list[Condition]]:
+    """A has more rows, and what else is asked."""
+    return lambda sizes: [sizes.m > rows, *more(sizes)]
+
+
 def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
     return cd.ceildiv(sizes.m, rows) * cd.ceildiv(sizes.n, columns) * sizes.batch
 
@@ -101,7 +115,7 @@ def _waves(sizes: Sizes, rows: int, columns: int) -> Expr:
     return cd.ceildiv(_tiles(sizes, rows, columns) * (rows // 128), MULTIPROCESSORS)
 
 
-def _tiles_of_256(sizes: Sizes) -> list[Condition]:
+def tiles_of_256(sizes: Sizes) -> list[Condition]:
     """Tiles of 256 columns take the least time, by waves and columns.
 
     They are granted a sixteenth more, since they need the fewest bytes.
@@ -115,7 +129,7 @@ def _tiles_of_256(sizes: Sizes) -> list[Condition]:
     ]
 
 
-def _tiles_of_192(sizes: Sizes) -> list[Condition]:
+def tiles_of_192(sizes: Sizes) -> list[Condition]:
     """Tiles of 192 columns do."""
     return [
         sizes.m > 128,
@@ -124,14 +138,15 @@ def _tiles_of_192(sizes: Sizes) -> list[Condition]:
     ]
 
 
-def _tiles_of_128(sizes: Sizes) -> list[Condition]:
+def tiles_of_128(sizes: Sizes) -> list[Condition]:
+    """There are enough tiles of 128 columns."""
     return [sizes.m > 128, _tiles(sizes, 256, 128) >= MULTIPROCESSORS // 4 + 1]
 
 
 _LARGE_TILES = (
-    Form(LARGE, WarpSpecialised(128, 256, 4, 2), _tiles_of_256),
-    Form(LARGE, WarpSpecialised(128, 192, 4, 1), _tiles_of_192),
-    Form(SQUARE, WarpSpecialised(128, 128, 6, 2), _tiles_of_128),
+    Form(LARGE, WarpSpecialised(128, 256, 4, 2), tiles_of_256),
+    Form(LARGE, WarpSpecialised(128, 192, 4, 1), tiles_of_192),
+    Form(SQUARE, WarpSpecialised(128, 128, 6, 2), tiles_of_128),
     Form(MEDIUM, WarpSpecialised(128, 256, 4, 1), _up_to(64, _at_least(67, 128, 256))),
     Form(LARGE, WarpSpecialised(128, 256, 4, 1), _at_least(67, 128, 256)),
     Form(SMALL, SplitK(128, 96, 7, 2), _up_to(64, _at_least(45, 128, 128))),
@@ -178,6 +193,23 @@ FORMS_F32 = (
     Form(NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32)),
     Form(SMALL_F32, align1=True),
 )
+FORMS_TF32 = (
+    Form(SKINNY_TF32, when=_few_rows, skinny=True),
+    Form(LARGE_TF32, WarpSpecialised(128, 256, 4, 2), tiles_of_256),
+    Form(LARGE_TF32, WarpSpecialised(128, 192, 4, 1), tiles_of_192),
+    Form(SQUARE_TF32, WarpSpecialised(128, 128, 6, 2), tiles_of_128),
+    Form(MEDIUM_TF32, SplitK(128, 96, 7, 2), _at_least(24, 128, 128)),
+    Form(TINY_TF32, SplitK(128, 128, 6, 3), _up_to(32)),
+    Form(SMALL_TF32, SplitK(128, 128, 6, 3), align1=True),
+)
+FORMS_TF32_BY_ROWS = (
+    Form(SKINNY_TF32, when=_few_rows, skinny=True),
+    Form(MEDIUM_TF32, Transposed(256, 4), _more_than(128, _at_least(66, 256, 128))),
+    Form(MEDIUM_TF32, Transposed(128, 6), _more_than(64, _at_least(40, 128, 128))),
+    Form(TINY_TF32, when=_up_to(32)),
+    Form(SMALL_TF32, align1=True),
+)
+"""Where b is [k, n]."""
 
 
 def forms_of(has_weights: bool, dtype: str, is_tuned: bool) -> tuple[Form, ...]:
@@ -190,9 +222,8 @@ def forms_of(has_weights: bool, dtype: str, is_tuned: bool) -> tuple[Form, ...]:
     is_tuned
         Whether a table tells which is for which sizes; then there are more.
     """
-    forms: tuple[Form, ...] = (
-        FORMS_F32 if dtype == "f32" else FORMS if has_weights else FORMS_BY_ROWS
-    )
+    of_type = {"f32": (FORMS_F32, FORMS_F32), "tf32": (FORMS_TF32, FORMS_TF32_BY_ROWS)}
+    forms: tuple[Form, ...] = of_type.get(dtype, (FORMS, FORMS_BY_ROWS))[not has_weights]
     if is_tuned:
         forms += FORMS_OF_TABLES_FOR_WEIGHTS if has_weights else FORMS_OF_TABLES
     found: dict[str, Form] = {}

@@ -11,13 +11,15 @@
 // For few rows that would be mostly transposing B. So `gemm_few_rows_cpu` reads B once, where it lies, for up to 4
 // rows at a time: of weights, lanes take neighbours of k, and their sums are added up at the end.
 //
+// `Read` is as what products see the numbers of A and B: rounded to TF32, where that is asked.
+//
 // Memory traffic: A is read by n / 32 blocks, all but the first from the cache, and B by m / (8 * Warps).
 
 #include "../include/product_cpu.cuh"
 
 namespace cuda_kernels {
 
-template <class In, class Out, class Activation, bool IsWeights, int Warps, int TileK>
+template <class In, class Out, class Activation, bool IsWeights, int Warps, int TileK, class Read = In>
 __global__ void __launch_bounds__(kLanes * Warps) gemm_cpu(const In* __restrict__ a,
                                                            const In* __restrict__ b,
                                                            const In* __restrict__ bias,
@@ -32,13 +34,14 @@ __global__ void __launch_bounds__(kLanes * Warps) gemm_cpu(const In* __restrict_
   const int tile = blockIdx.x % (tiles_m * tiles_n), number = blockIdx.x / (tiles_m * tiles_n);
   const int first_m = tile / tiles_n * tile_m, first_n = tile % tiles_n * kLanes;
   const long long before = static_cast<long long>(number) * m + first_m;
-  compute_tile<Activation, IsWeights, Warps, TileK>(
-      a + before * k, b + static_cast<long long>(number) * n * k, bias,
-      residual == nullptr ? nullptr : residual + before * n, c + before * n, first_n, min(m - first_m, tile_m), n, k);
+  compute_tile<IsWeights, Warps, TileK>(
+      reinterpret_cast<const Read*>(a) + before * k,
+      reinterpret_cast<const Read*>(b) + static_cast<long long>(number) * n * k, first_n, min(m - first_m, tile_m), n, k,
+      Finish<Activation, In, Out>{bias, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
 }
 
 // All rows of C. A block has kFewColumns columns of weights, or as many times 32 columns of a matrix.
-template <class In, class Out, class Activation, bool IsWeights>
+template <class In, class Out, class Activation, bool IsWeights, class Read = In>
 __global__ void __launch_bounds__(kLanes) gemm_few_rows_cpu(const In* __restrict__ a,
                                                             const In* __restrict__ b,
                                                             const In* __restrict__ bias,
@@ -51,9 +54,10 @@ __global__ void __launch_bounds__(kLanes) gemm_few_rows_cpu(const In* __restrict
   constexpr int width = IsWeights ? kFewColumns : kFewColumns * kLanes;
   const int blocks = (n + width - 1) / width, number = blockIdx.x / blocks, first_n = blockIdx.x % blocks * width;
   const long long before = static_cast<long long>(number) * m;
-  compute_few_rows<Activation, IsWeights>(a + before * k, b + static_cast<long long>(number) * n * k, bias,
-                                          residual == nullptr ? nullptr : residual + before * n, c + before * n,
-                                          first_n, m, n, k);
+  compute_few_rows<IsWeights>(
+      reinterpret_cast<const Read*>(a) + before * k,
+      reinterpret_cast<const Read*>(b) + static_cast<long long>(number) * n * k, first_n, m, n, k,
+      Finish<Activation, In, Out>{bias, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
 }
 
 }  // namespace cuda_kernels

@@ -15,6 +15,9 @@
 // Everything else is as in gemm_sm80.cu, with fragments for 8 of k. ldmatrix moves 16 bytes of a row, whatever they are:
 // here 4 of k, of A and of weights.
 //
+// `gemm_tf32` is for who asks for it: one product of numbers that are rounded to TF32, to nearest, as cuBLAS does it where
+// `torch.backends.cuda.matmul.allow_tf32` is set. Infinity and NaN stay what they are. Errors are about 3e-4.
+//
 // Memory traffic: A is read by n / TileN blocks and B by m / TileM, C is written once; all but the first of these
 // reads hit the L2 cache, since blocks that run at the same time compute adjacent tiles.
 
@@ -50,6 +53,26 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK,
   if (multiply<false>(Mainloop(a, b, tile, m, n, k, stages), accumulators)) {
     multiply<true>(Mainloop(a, b, tile, m, n, k, stages), accumulators);
   }
+  epilogue<Activation, Mainloop>(accumulators, stages, bias, residual, c, tile, m, n);
+}
+
+template <class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN,
+          int WarpsK>
+__global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK) gemm_tf32(const float* __restrict__ a,
+                                                                           const float* __restrict__ b,
+                                                                           const float* __restrict__ bias,
+                                                                           const float* __restrict__ residual,
+                                                                           float* __restrict__ c,
+                                                                           int batch,
+                                                                           int m,
+                                                                           int n,
+                                                                           int k) {
+  using Mainloop = MainloopSm80<float, IsWeights, TileM, TileN, TileK, Stages, WarpsM, WarpsN, WarpsK>;
+  extern __shared__ __align__(128) unsigned char stages[];
+  const typename Mainloop::Tile tile(m, n);
+  Mainloop mainloop(a, b, tile, m, n, k, stages);
+  float accumulators[Mainloop::rows][Mainloop::columns][4] = {};
+  mainloop.run(MultiplyTf32<Mainloop::rows, Mainloop::columns>{accumulators});
   epilogue<Activation, Mainloop>(accumulators, stages, bias, residual, c, tile, m, n);
 }
 

@@ -274,7 +274,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
 
   const auto& tiles = memory.tiles;
   const int first = blockIdx.x / Cluster, stride = gridDim.x / Cluster;
-  const int steps = max(1, (k + kTileK - 1) / kTileK);  // one of zeros, if k is 0
+  const int steps = max(1, (k + kStageK<In> - 1) / kStageK<In>);  // one of zeros, if k is 0
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be uniform in the warp
   PipelineState<Stages> state;
   int matrix, row, column;
@@ -288,7 +288,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
           wait(&pipeline.empty[state.stage], state.phase ^ 1);
           pipeline.template load_stage<In, IsWeights, 128>(
               threadIdx.x, state.stage, a + static_cast<long long>(matrix) * m * k,
-              b + static_cast<long long>(matrix) * n * k, m, n, k, row, column, i * kTileK);
+              b + static_cast<long long>(matrix) * n * k, m, n, k, row, column, i * kStageK<In>);
         }
       }
     } else if (threadIdx.x == 0) {
@@ -297,7 +297,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
         tiles.place(index, block, matrix, row, column);
         for (int i = 0; i < steps; ++i, state.advance()) {
           wait(&pipeline.empty[state.stage], state.phase ^ 1);
-          pipeline.template tma_load_stage<IsWeights, Cluster>(source, state.stage, matrix, row, column, i * kTileK,
+          pipeline.template tma_load_stage<IsWeights, Cluster>(source, state.stage, matrix, row, column, i * kStageK<In>,
                                                                block);
         }
       }

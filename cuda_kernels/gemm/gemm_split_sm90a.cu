@@ -62,7 +62,7 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<Ti
   const int rows = (m + TileM - 1) / TileM, columns = (n + TileN - 1) / TileN;
   const int index = blockIdx.x / SplitK, matrix = index / (rows * columns);
   const int row = index % rows * TileM, column = index / rows % columns * TileN;
-  const int steps = (k + kTileK - 1) / kTileK;
+  const int steps = (k + kStageK<In> - 1) / kStageK<In>;
   const int first = steps * block / SplitK, end = steps * (block + 1) / SplitK;
   const In* const from_a = a + static_cast<long long>(matrix) * m * k;
   const In* const from_b = b + static_cast<long long>(matrix) * n * k;
@@ -79,7 +79,7 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<Ti
       for (int i = first; i < end; ++i, state.advance()) {
         wait(&pipeline.empty[state.stage], state.phase ^ 1);
         pipeline.template load_stage<In, IsWeights, 64>(threadIdx.x - threads, state.stage, from_a, from_b, m, n, k, row,
-                                                        column, i * kTileK);
+                                                        column, i * kStageK<In>);
       }
     } else {
       pipeline.template make_maps<In, IsWeights, 1>(warp - threads / 32, a, b, batch, m, n, k);
@@ -88,7 +88,7 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<Ti
         const auto source = pipeline.source();
         for (int i = first; i < end; ++i, state.advance()) {
           wait(&pipeline.empty[state.stage], state.phase ^ 1);
-          pipeline.template tma_load_stage<IsWeights, 1>(source, state.stage, matrix, row, column, i * kTileK, 0);
+          pipeline.template tma_load_stage<IsWeights, 1>(source, state.stage, matrix, row, column, i * kStageK<In>, 0);
         }
       }
     }

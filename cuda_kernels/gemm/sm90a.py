@@ -1,4 +1,4 @@
-"""The tiles and launches of `gemm_sm90a.cu` and `gemm_split_sm90a.cu`."""
+"""The tiles and launches of `gemm_sm90a.cu`, `gemm_split_sm90a.cu` and `gemm_tf32_sm90a.cu`."""
 
 from __future__ import annotations
 
@@ -57,6 +57,10 @@ class WarpSpecialised:
         whole = replace(self, **_of_columns(self.m, self.n, self.stages))
         return replace(whole, cluster=1) if whole.n // self.cluster % 64 else whole
 
+    def entry(self, dtype: str, out: str, activation: str, has_weights: bool) -> str:
+        """The kernel's name in C++, with its template arguments."""
+        return _entry(self, dtype, out, activation, has_weights)
+
     def implementation(
         self,
         dtype: str,
@@ -73,7 +77,7 @@ class WarpSpecialised:
         staging = 8 * 2 * 16 * 128 + 128 + 8 + 12
         return cd.Implementation(
             source=self.source,
-            entry=_entry(form, dtype, out, activation, has_weights),
+            entry=form.entry(dtype, out, activation, has_weights),
             block=self.threads,
             grid=cd.minimum(persistent, tiles * form.cluster),
             dynamic_shared_memory=_whole(_pipeline_bytes(form.m, form.n, form.stages) + staging),
@@ -131,6 +135,46 @@ class SplitK:
             grid=tiles * form.cluster,
             dynamic_shared_memory=_pipeline_bytes(form.m, form.n, form.stages) + 1024,
             cluster=form.cluster,
+        )
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """A block of `gemm_tf32_sm90a.cu`, for f32 in TF32 and b as [k, n]: tiles of m x 128."""
+
+    m: int
+    stages: int
+
+    source: ClassVar = "gemm_tf32_sm90a.cu"
+    threads: ClassVar = 384
+
+    @property
+    def name(self) -> str:
+        """The tile and the stages."""
+        return f"transposed_t{self.m}x128_s{self.stages}"
+
+    def for_layout(self, has_weights: bool) -> Transposed:
+        """The form that a layout takes: there is one."""
+        del has_weights
+        return self
+
+    def implementation(
+        self,
+        dtype: str,
+        out: str,
+        activation: str,
+        has_weights: bool,
+        sizes: tuple[Expr | int, Expr, Expr],
+    ) -> cd.Implementation:
+        """The launch for a batch of products of m x n."""
+        del dtype, out, has_weights
+        batch, m, n = sizes
+        return cd.Implementation(
+            source=self.source,
+            entry=f"cuda_kernels::gemm_tf32_sm90a<{activation}, {self.m}, {self.stages}>",
+            block=self.threads,
+            grid=cd.minimum(MULTIPROCESSORS, cd.ceildiv(m, self.m) * cd.ceildiv(n, 128) * batch),
+            dynamic_shared_memory=_whole(_pipeline_bytes(self.m, 128, self.stages) + 12),
         )
 
 

@@ -57,12 +57,20 @@ class TileF32(Tile):
     """The same of `gemm_f32.cu`, for operands of f32."""
 
     source: ClassVar[str] = "gemm_f32.cu"
+    function: ClassVar[str] = "gemm_f32"
     element_bytes: ClassVar[int] = 4
 
     def entry(self, dtype: str, out: str, *arguments: str) -> str:
         """The kernel's name in C++, with its template arguments."""
         del dtype, out
-        return _entry("gemm_f32", *arguments, *astuple(self))
+        return _entry(self.function, *arguments, *astuple(self))
+
+
+@dataclass(frozen=True)
+class TileTf32(TileF32):
+    """The same, of products that are rounded to TF32."""
+
+    function: ClassVar[str] = "gemm_tf32"
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ class SkinnyTile:
     stages: int
 
     source: ClassVar[str] = "gemm_few_rows.cu"
+    element_bytes: ClassVar[int] = 2
     weights: ClassVar[int] = 1
     """Matrices b that one kernel reads."""
 

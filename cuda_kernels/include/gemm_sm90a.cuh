@@ -20,7 +20,21 @@ namespace cuda_kernels {
 
 constexpr int kTileK = 64;  // elements of 128 bytes, a row of the swizzle
 
-// The stages in shared memory. A stage holds 64 of k: the tile of A K-major, as TileM rows of 128 bytes; that of B the same
+// What a stage has of k: rows of 128 bytes.
+template <class In>
+constexpr int kStageK = 128 / sizeof(In);
+
+// The type of operands in tensor maps: TMA rounds f32 to TF32, to nearest, as it loads.
+template <class In>
+struct Operand {
+  using Type = In;
+};
+template <>
+struct Operand<float> {
+  using Type = Tf32;
+};
+
+// The stages in shared memory. A stage holds 128 bytes of k, 64 numbers of 16 bits: the tile of A K-major, as TileM rows of 128 bytes; that of B the same
 // way if it is weights, else MN-major, as boxes of 64 columns, each 64 rows of k of 128 bytes. `TileWarpgroups` consumer
 // warpgroups compute a tile: 1 with the ping-pong schedule.
 template <int TileM, int TileN, int Stages, int TileWarpgroups = TileM / 64>
@@ -39,7 +53,7 @@ struct alignas(1024) Pipeline {
   // Whether TMA can load tiles: their addresses and row pitches are multiples of 16 bytes.
   template <class In, bool IsWeights>
   static __device__ __forceinline__ bool can_use_tma(const In* source_a, const In* source_b, int n, int k) {
-    return aligned(source_a, source_b) && k > 0 && k % 8 == 0 && (IsWeights || n % 8 == 0);
+    return aligned(source_a, source_b) && k > 0 && k % kPack<In> == 0 && (IsWeights || n % kPack<In> == 0);
   }
 
   // By one thread, before the block synchronises. Each block multicasts its loads to the `Cluster` blocks. If TMA cannot
@@ -58,13 +72,14 @@ struct alignas(1024) Pipeline {
   // By two producer warps, 0 and 1; each makes one of the maps.
   template <class In, bool IsWeights, int Cluster>
   __device__ __forceinline__ void make_maps(int warp, const In* source_a, const In* source_b, int batch, int m, int n, int k) {
+    using Type = typename Operand<In>::Type;
     const TensorMap* map;
     if (warp == 0) {
-      map = make_tensor_map<In>(&staging[0], {source_a, k, m, batch, min(m, TileM)});
+      map = make_tensor_map<Type>(&staging[0], {source_a, k, m, batch, min(m, TileM)});
     } else if constexpr (IsWeights) {
-      map = make_tensor_map<In>(&staging[1], {source_b, k, n, batch, TileN / Cluster});
+      map = make_tensor_map<Type>(&staging[1], {source_b, k, n, batch, TileN / Cluster});
     } else {
-      map = make_tensor_map<In>(&staging[1], {source_b, n, k, batch, kTileK});
+      map = make_tensor_map<Type>(&staging[1], {source_b, n, k, batch, kStageK<In>});
     }
     if (threadIdx.x % 32 == 0) maps[warp] = map;
   }
@@ -89,7 +104,8 @@ struct alignas(1024) Pipeline {
 
   // By the producer thread: loads the tiles from row `row` of A, column `column` of B and `at` of k on into a stage. Each
   // block of the cluster loads an equal share of B and multicasts it to all; B goes first, because it takes longer to arrive.
-  template <bool IsWeights, int Cluster>
+  // `Columns` of B are a box where B is [k, n]: 128 bytes.
+  template <bool IsWeights, int Cluster, int Columns = kTileK>
   __device__ __forceinline__ void tma_load_stage(const Source& source, int stage, int batch, int row, int column, int at, unsigned block) {
     constexpr int share = TileN / Cluster;
     constexpr unsigned short all = (1 << Cluster) - 1;
@@ -108,7 +124,7 @@ struct alignas(1024) Pipeline {
       load_box(to, at, column);
     } else {
 #pragma unroll
-      for (int i = 0; i < share / 64; ++i) load_box(to + i * kPartB, column + i * 64, at);
+      for (int i = 0; i < share / Columns; ++i) load_box(to + i * Columns * 128, column + i * Columns, at);
     }
     tma_load(a[stage], source.a, barrier, at, row, batch);
   }
@@ -124,9 +140,9 @@ struct alignas(1024) Pipeline {
     if constexpr (IsWeights) {
       load_rows<In, TileN, ProducerThreads>(thread, b[stage], from_b + static_cast<long long>(column) * k + at, k, n - column, k - at);
     } else {
-      for (int i = 0; i < TileN / 64; ++i) {
-        const int first = column + i * 64;
-        load_rows<In, kTileK, ProducerThreads>(thread, b[stage] + i * kPartB, from_b + static_cast<long long>(at) * n + first, n, k - at,
+      for (int i = 0; i < TileN / kStageK<In>; ++i) {
+        const int first = column + i * kStageK<In>;
+        load_rows<In, kStageK<In>, ProducerThreads>(thread, b[stage] + i * kStageK<In> * 128, from_b + static_cast<long long>(at) * n + first, n, k - at,
                               n - first);
       }
     }
@@ -134,17 +150,29 @@ struct alignas(1024) Pipeline {
     arrive(&full[stage]);
   }
 
+  // What tensor cores multiply.
+  template <class In>
+  static __device__ __forceinline__ unsigned operand_bits(const In& element) {
+    if constexpr (sizeof(In) == 4) {
+      return rounded_to_tf32(element);
+    } else {
+      unsigned bits = 0;
+      memcpy(&bits, &element, sizeof(In));
+      return bits;
+    }
+  }
+
   template <class In, int Rows, int ProducerThreads>
   static __device__ __forceinline__ void load_rows(int thread, unsigned char* to, const In* from, int stride, int rows, int columns) {
-    const int chunk = thread % 8, column = chunk * 8;
+    constexpr int bits = 8 * sizeof(In);
+    const int chunk = thread % 8, column = chunk * kPack<In>;
 #pragma unroll 1
     for (int row = thread / 8; row < Rows; row += ProducerThreads / 8) {
       unsigned words[4] = {};
-      const unsigned short* elements =
-          reinterpret_cast<const unsigned short*>(from) + static_cast<long long>(row) * stride + column;
+      const In* const elements = from + static_cast<long long>(row) * stride + column;
 #pragma unroll
-      for (int i = 0; i < 8; ++i)
-        if (row < rows && column + i < columns) words[i / 2] |= static_cast<unsigned>(elements[i]) << i % 2 * 16;
+      for (int i = 0; i < kPack<In>; ++i)
+        if (row < rows && column + i < columns) words[i * bits / 32] |= operand_bits(elements[i]) << i * bits % 32;
       *reinterpret_cast<uint4*>(to + row * 128 + (chunk ^ row % 8) * 16) = uint4{words[0], words[1], words[2], words[3]};
     }
   }
@@ -158,7 +186,8 @@ struct alignas(1024) Pipeline {
     warpgroup_arrive();
 #pragma unroll
     for (int i = 0; i < kTileK / 16; ++i) {
-      // The next 16 of k are 32 bytes on in rows along k, or 16 rows on in those across.
+      // An instruction takes 32 bytes of k: 16 numbers of 16 bits. The next are 32 bytes on in rows along k, or 16 rows on in
+      // those across.
 #pragma unroll
       for (int j = 0; j < WarpgroupTiles; ++j) {
         cuda_kernels::wgmma<In, TileN, 0, !IsWeights>(accumulators[j], tile_a + j * rows + i * 2,

@@ -75,6 +75,13 @@ __device__ __forceinline__ void mma(__nv_bfloat16, float (&c)[4], const unsigned
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// The bits of a number rounded to TF32, to nearest, which is away from zero between two.
+__device__ __forceinline__ unsigned rounded_to_tf32(float value) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
 // The same for A [16, 8] and B [8, 8] of f32, without their last 13 bits: for A, rows g and g + 8 in turn, column t,
 // then 4 columns further; for B, column g, row t, then 4 rows further.
 __device__ __forceinline__ void mma(float, float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {

@@ -1,4 +1,4 @@
-// The warp-level MMAs of a tile of tile.cuh, of 16 bits and of f32, to be included by kernels: #include "../include/multiply.cuh".
+// The warp-level MMAs of a tile of tile.cuh, of 16 bits, TF32 and f32, to be included by kernels: #include "../include/multiply.cuh".
 // How f32 is multiplied (3xTF32) is explained in gemm_f32.cu.
 #pragma once
 
@@ -19,6 +19,23 @@ struct Multiply {
         const int turned = i % 2 == 0 ? j : Columns - 1 - j;  // serpentine: shares a fragment with the previous mma
         mma(In(), accumulators[i][turned], a[i], b[turned]);
       }
+  }
+};
+
+// The same of f32 that are rounded to TF32.
+template <int Rows, int Columns>
+struct MultiplyTf32 {
+  float (&accumulators)[Rows][Columns][4];
+
+  __device__ __forceinline__ void operator()(const unsigned (&a)[Rows][4], const unsigned (&b)[Columns][2]) const {
+    unsigned of_a[Rows][4], of_b[Columns][2];
+#pragma unroll
+    for (int i = 0; i < Rows; ++i)
+      for (int e = 0; e < 4; ++e) of_a[i][e] = rounded_to_tf32(__uint_as_float(a[i][e]));
+#pragma unroll
+    for (int j = 0; j < Columns; ++j)
+      for (int e = 0; e < 2; ++e) of_b[j][e] = rounded_to_tf32(__uint_as_float(b[j][e]));
+    Multiply<float, Rows, Columns>{accumulators}(of_a, of_b);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "activation.cuh"
 #include "add_product.cuh"
+#include "mma.cuh"
 #include "pack.cuh"
 
 namespace cuda_kernels {
@@ -11,19 +12,33 @@ namespace cuda_kernels {
 constexpr int kLanes = 32, kRows = 8;  // of a warp's part of a tile
 constexpr int kFewRows = 4, kFewColumns = 4;
 
-template <class Activation, class In, class Out>
-__device__ __forceinline__ void finish(float value, const In* bias, const Out* residual, Out* c, int column,
-                                       long long at) {
-  if (bias != nullptr) value += static_cast<float>(bias[column]);
-  if (residual != nullptr) value += static_cast<float>(residual[at]);
-  c[at] = static_cast<Out>(Activation::template of<Out>(value));
-}
+// A number of f32 that products see rounded to TF32, as on a GPU's tensor cores.
+struct RoundedToTf32 {
+  float value;
+  __device__ __forceinline__ explicit operator float() const { return __uint_as_float(rounded_to_tf32(value)); }
+};
 
-// A tile of C, `rows` x `columns` of 8 * Warps x 32: from its rows of A, from B, and to its rows of C, whose first column
-// here is first_n.
-template <class Activation, bool IsWeights, int Warps, int TileK, class In, class Out>
-__device__ __forceinline__ void compute_tile(const In* a, const In* b, const In* bias, const Out* residual, Out* c,
-                                             int first_n, int rows, int n, int k) {
+// Writes act(sum + bias + residual), of the rows of C from `c` on, as wide as `n`.
+template <class Activation, class Bias, class Out>
+struct Finish {
+  const Bias* bias;
+  const Out* residual;
+  Out* c;
+  int n;
+
+  __device__ __forceinline__ void operator()(float value, int row, int column) const {
+    const long long at = static_cast<long long>(row) * n + column;
+    if (bias != nullptr) value += static_cast<float>(bias[column]);
+    if (residual != nullptr) value += static_cast<float>(residual[at]);
+    c[at] = static_cast<Out>(Activation::template of<Out>(value));
+  }
+};
+
+// A tile of C, `rows` x `columns` of 8 * Warps x 32, from its rows of A and from B; its first column is first_n. Calls
+// `finish(sum, row of the tile, column)` for each.
+template <bool IsWeights, int Warps, int TileK, class Left, class Right, class Finish>
+__device__ __forceinline__ void compute_tile(const Left* a, const Right* b, int first_n, int rows, int n, int k,
+                                             const Finish& finish) {
   constexpr int tile_m = Warps * kRows;
   __shared__ float of_a[tile_m][TileK], of_b[TileK][kLanes];
   const int columns = min(n - first_n, kLanes);
@@ -35,14 +50,14 @@ __device__ __forceinline__ void compute_tile(const In* a, const In* b, const In*
     const int depth = min(k - at, TileK);
 #pragma unroll 1
     for (int i = row; i < min(row + kRows, rows); ++i) {
-      const In* const from = a + static_cast<long long>(i) * k + at;
+      const Left* const from = a + static_cast<long long>(i) * k + at;
 #pragma unroll
       for (int d = lane; d < TileK; d += kLanes) of_a[i][d] = d < depth ? static_cast<float>(from[d]) : 0.0f;
     }
     if constexpr (IsWeights) {
 #pragma unroll 1
       for (int j = warp; j < kLanes; j += Warps) {
-        const In* const from = b + static_cast<long long>(first_n + j) * k + at;
+        const Right* const from = b + static_cast<long long>(first_n + j) * k + at;
 #pragma unroll
         for (int d = lane; d < TileK; d += kLanes)
           of_b[d][j] = j < columns && d < depth ? static_cast<float>(from[d]) : 0.0f;
@@ -50,7 +65,7 @@ __device__ __forceinline__ void compute_tile(const In* a, const In* b, const In*
     } else {
 #pragma unroll 1
       for (int d = warp; d < TileK; d += Warps) {
-        const In* const from = b + static_cast<long long>(at + d) * n + first_n;
+        const Right* const from = b + static_cast<long long>(at + d) * n + first_n;
         of_b[d][lane] = d < depth && lane < columns ? static_cast<float>(from[lane]) : 0.0f;
       }
     }
@@ -71,13 +86,12 @@ __device__ __forceinline__ void compute_tile(const In* a, const In* b, const In*
   if (lane >= columns) return;
 #pragma unroll 1
   for (int i = row; i < min(row + kRows, rows); ++i)
-    finish<Activation>(of_a[i][lane], bias, residual, c, first_n + lane,
-                       static_cast<long long>(i) * n + first_n + lane);
+    finish(of_a[i][lane], i, first_n + lane);
 }
 
 // The sums of `Rows` rows of A, from its element `d` of k on, and columns of B; of weights, of a lane's own `d`.
-template <bool IsWeights, int Rows, class In>
-__device__ __forceinline__ void add_few(float (&sums)[Rows][kFewColumns], const In* a, const In* b, int column, int d,
+template <bool IsWeights, int Rows, class Left, class Right>
+__device__ __forceinline__ void add_few(float (&sums)[Rows][kFewColumns], const Left* a, const Right* b, int column, int d,
                                         int n, int k, bool is_there, bool is_whole) {
   float left[Rows];
 #pragma unroll
@@ -94,9 +108,10 @@ __device__ __forceinline__ void add_few(float (&sums)[Rows][kFewColumns], const 
   }
 }
 
-template <class Activation, bool IsWeights, int Rows, class In, class Out>
-__device__ __forceinline__ void compute_few(const In* a, const In* b, const In* bias, const Out* residual, Out* c,
-                                            int first_n, int n, int k) {
+// The same for rows of C from the `first`-th on; `a` is the first's.
+template <bool IsWeights, int Rows, class Left, class Right, class Finish>
+__device__ __forceinline__ void compute_few(const Left* a, const Right* b, int first, int first_n, int n, int k,
+                                            const Finish& finish) {
   constexpr int width = IsWeights ? kFewColumns : kFewColumns * kLanes;
   const int lane = threadIdx.x;
   float sums[Rows][kFewColumns] = {};
@@ -123,34 +138,30 @@ __device__ __forceinline__ void compute_few(const In* a, const In* b, const In* 
     float value = 0.0f;
 #pragma unroll 4
     for (int d = 0; d < kLanes; ++d) value += kept[which][d];
-    if (lane < values && column < n)
-      finish<Activation>(value, bias, residual, c, column, static_cast<long long>(i) * n + column);
+    if (lane < values && column < n) finish(value, first + i, column);
     __syncwarp();
   } else {
 #pragma unroll 1
     for (int each = 0; each < values; ++each) {
       const int i = each / kFewColumns, column = first_n + each % kFewColumns * kLanes + lane;
-      if (column < n)
-        finish<Activation>(kept[each][lane], bias, residual, c, column, static_cast<long long>(i) * n + column);
+      if (column < n) finish(kept[each][lane], first + i, column);
     }
   }
 }
 
 // All `m` rows of C, kFewColumns columns of weights, or as many times 32 columns of a matrix.
-template <class Activation, bool IsWeights, class In, class Out>
-__device__ __forceinline__ void compute_few_rows(const In* a, const In* b, const In* bias, const Out* residual, Out* c,
-                                                 int first_n, int m, int n, int k) {
+template <bool IsWeights, class Left, class Right, class Finish>
+__device__ __forceinline__ void compute_few_rows(const Left* a, const Right* b, int first_n, int m, int n, int k,
+                                                 const Finish& finish) {
   int rows = 0;
 #pragma unroll 1
   for (int row = 0; row < m; row += rows) {
-    const long long before = row;
-    const In* const of_a = a + before * k;
-    const Out* const of_residual = residual == nullptr ? nullptr : residual + before * n;
+    const Left* const of_a = a + static_cast<long long>(row) * k;
     rows = m - row < kFewRows ? 1 : kFewRows;
     if (rows == 1) {
-      compute_few<Activation, IsWeights, 1>(of_a, b, bias, of_residual, c + before * n, first_n, n, k);
+      compute_few<IsWeights, 1>(of_a, b, row, first_n, n, k, finish);
     } else {
-      compute_few<Activation, IsWeights, kFewRows>(of_a, b, bias, of_residual, c + before * n, first_n, n, k);
+      compute_few<IsWeights, kFewRows>(of_a, b, row, first_n, n, k, finish);
     }
   }
 }

@@ -83,6 +83,16 @@ template <>
 constexpr int kElementType<__half> = 6;
 template <>
 constexpr int kElementType<__nv_bfloat16> = 10;
+// Numbers of 8 bits, whatever they are: loads fill zeros, which are zeros of all.
+template <>
+constexpr int kElementType<unsigned char> = 0;
+
+// f32 that loads round to TF32: to 10 bits behind the point, to nearest.
+struct Tf32 {
+  float value;
+};
+template <>
+constexpr int kElementType<Tf32> = 11;
 
 // By one whole warp: makes the map of `matrix` at `place`, through `staging` in shared memory.
 template <class T>

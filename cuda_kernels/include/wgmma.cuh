@@ -47,6 +47,13 @@ __device__ __forceinline__ void warpgroup_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
+// Registers that a wgmma wrote, read after the wait for it: nothing that reads them goes before this.
+template <int Size>
+__device__ __forceinline__ void fence_registers(float (&values)[Size]) {
+#pragma unroll
+  for (float& value : values) asm volatile("" : "+f"(value)::"memory");
+}
+
 // The operands of the instruction: the names of N / 2 accumulators, and the accumulators.
 #define CUDA_KERNELS_NAMES_4 "%0, %1, %2, %3"
 #define CUDA_KERNELS_NAMES_8 CUDA_KERNELS_NAMES_4 ", %4, %5, %6, %7"
@@ -98,17 +105,29 @@ __device__ __forceinline__ void warpgroup_wait() {
                : CUDA_KERNELS_SUMS_##SUMS(0)                                                                        \
                : "l"(a), "l"(b), "r"(add), "n"(kAcrossA), "n"(kAcrossB))
 
-// sums (+)= A B, over 16 of k: `add` 0 overwrites them. kAcrossA and kAcrossB select MN-major tiles.
+// Of types whose tiles are K-major: TF32, 8 of k, and 8-bit floats, 32 of k (wgmma_f8.cuh).
+#define CUDA_KERNELS_MULTIPLY_ALONG(N, SUMS, A, B, ADD, K_TYPE)                                                \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #ADD ", 0;\n"                                           \
+               "wgmma.mma_async.sync.aligned.m64n" #N K_TYPE " {" CUDA_KERNELS_NAMES_##SUMS "}, %" #A ", %" #B \
+               ", add, 1, 1;\n}"                                                                               \
+               : CUDA_KERNELS_SUMS_##SUMS(0)                                                                   \
+               : "l"(a), "l"(b), "r"(add))
+
+// sums (+)= A B, over 32 bytes of k, 16 numbers of 16 bits: `add` 0 overwrites them. kAcrossA and kAcrossB select MN-major
+// tiles, of 16 bits.
 template <class In, int N, int kAcrossA, int kAcrossB>
 __device__ __forceinline__ void wgmma(float (&s)[N / 2],
                                          unsigned long long a,
                                          unsigned long long b,
                                          int add) {
-#define CUDA_KERNELS_MULTIPLY_OF(SIZE, ...)           \
-  if constexpr (N == SIZE && kIsHalf<In>) {           \
-    CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "f16");  \
-  } else if constexpr (N == SIZE) {                   \
-    CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "bf16"); \
+  static_assert(sizeof(In) == 2 || !(kAcrossA || kAcrossB), "K-major");
+#define CUDA_KERNELS_MULTIPLY_OF(SIZE, SUMS, A, B, ADD, ...)                           \
+  if constexpr (N == SIZE && kIsHalf<In>) {                                            \
+    CUDA_KERNELS_MULTIPLY(SIZE, SUMS, A, B, ADD, __VA_ARGS__, "f16");                  \
+  } else if constexpr (N == SIZE && sizeof(In) == 4) {                                 \
+    CUDA_KERNELS_MULTIPLY_ALONG(SIZE, SUMS, A, B, ADD, "k8.f32.tf32.tf32");            \
+  } else if constexpr (N == SIZE) {                                                    \
+    CUDA_KERNELS_MULTIPLY(SIZE, SUMS, A, B, ADD, __VA_ARGS__, "bf16");                 \
   }
   CUDA_KERNELS_MULTIPLY_OF(8, 4, 4, 5, 6, 7, 8)
   CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12)

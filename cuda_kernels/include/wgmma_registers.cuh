@@ -41,4 +41,21 @@ __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
 
 #undef CUDA_KERNELS_MULTIPLY
 
+// The same over 8 of k of TF32: a[0] and a[1] are rows t / 32 * 16 + t % 32 / 4 + {0, 8}, column t % 4; the others 4 columns
+// further. B is K-major.
+#define CUDA_KERNELS_MULTIPLY_OF(N, SUMS, A0, A1, A2, A3, B, ADD)                                                \
+  if constexpr (Size == N)                                                                                      \
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #ADD ", 0;\n"                                         \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k8.f32.tf32.tf32 {" CUDA_KERNELS_NAMES_##SUMS "}, "    \
+                 "{%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #B ", add, 1, 1;\n}"                             \
+                 : CUDA_KERNELS_SUMS_##SUMS(0)                                                                  \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add))
+template <int Size>
+__device__ __forceinline__ void wgmma_tf32_from_registers(float (&s)[Size / 2], const unsigned (&a)[4],
+                                                          unsigned long long b, int add) {
+  CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68, 69);
+  CUDA_KERNELS_MULTIPLY_OF(256, 128, 128, 129, 130, 131, 132, 133);
+}
+#undef CUDA_KERNELS_MULTIPLY_OF
+
 }  // namespace cuda_kernels

@@ -26,10 +26,10 @@ __global__ void __launch_bounds__(kLanes * Warps) grouped_cpu(const T* __restric
   const int first_m = group.tile * tile_m;
   const long long before = group.start + first_m;
   const bool has_weights = group.number < groups;
-  compute_tile<Identity, IsWeights, Warps, TileK>(
-      a + before * k, b + (has_weights ? static_cast<long long>(group.number) * n * k : 0), static_cast<const T*>(nullptr),
-      residual == nullptr ? nullptr : residual + before * n, c + before * n, blockIdx.x % tiles_n * kLanes,
-      min(group.rows - first_m, tile_m), n, has_weights ? k : 0);
+  compute_tile<IsWeights, Warps, TileK>(
+      a + before * k, b + (has_weights ? static_cast<long long>(group.number) * n * k : 0), blockIdx.x % tiles_n * kLanes,
+      min(group.rows - first_m, tile_m), n, has_weights ? k : 0,
+      Finish<Identity, T, T>{nullptr, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
 }
 
 template <class T, bool IsWeights>
@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(kLanes) grouped_few_rows_cpu(const T* __restri
   const long long before = start_of_group(offsets, groups, rows, number);
   const int count = start_of_group(offsets, groups, rows, number + 1) - static_cast<int>(before);
   const bool has_weights = number < groups;
-  compute_few_rows<Identity, IsWeights>(
-      a + before * k, b + (has_weights ? static_cast<long long>(number) * n * k : 0), static_cast<const T*>(nullptr),
-      residual == nullptr ? nullptr : residual + before * n, c + before * n, blockIdx.x % blocks * width, count, n,
-      has_weights ? k : 0);
+  compute_few_rows<IsWeights>(
+      a + before * k, b + (has_weights ? static_cast<long long>(number) * n * k : 0), blockIdx.x % blocks * width, count, n,
+      has_weights ? k : 0,
+      Finish<Identity, T, T>{nullptr, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
 }
 
 }  // namespace cuda_kernels

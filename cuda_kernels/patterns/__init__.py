@@ -2,4 +2,5 @@
 
 `torch`, `jax`, `onnx`, `mlir` and `stablehlo`: each name there is a tuple of patterns (of rules in
 `jax`), made when it is first used, and `everything` is all of them. None of them has to be found.
+`tf32.in_tf32` makes their products of f32 faster and less exact.
 """

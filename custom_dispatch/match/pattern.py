@@ -69,6 +69,15 @@ class Replaceable:
         found._keep(profitable=rules)
         return found
 
+    def with_kernel(self, kernel: Kernel | Choice) -> Self:
+        """The same pattern, for another kernel with the same operands."""
+        first = kernels_of(kernel)[0]
+        if first.operands != self.kernel.operands:
+            raise wrong(first, "has other operands", f"those of `{self.kernel.name}`")
+        found = copy.copy(self)
+        found._keep(item=kernel, kernel=first)
+        return found
+
     def _set(
         self,
         item: Kernel | Choice,
@@ -166,13 +175,7 @@ def with_own_names(
     `called`: what the model calls by name.
     """
     names = Names(called)
-    found = []
-    for pattern in patterns:
-        one = copy.copy(pattern)
-        item = names.add_renamed(pattern.item)
-        one._keep(item=item, kernel=kernels_of(item)[0])
-        found.append(one)
-    return found
+    return [each.with_kernel(names.add_renamed(each.item)) for each in patterns]
 
 
 def for_targets(patterns: Iterable[Any], targets: Sequence[Target]) -> list[Any]:

@@ -19,6 +19,7 @@ from custom_dispatch.kernel.target import Target
 Random = np.random.Generator
 TILE = gemm.Tile(32, 32, 32, 3, 2, 1)
 TILE_F32 = gemm.TileF32(32, 16, 32, 3, 2, 1, 2)
+TILE_TF32 = gemm.TileTf32(32, 16, 32, 3, 2, 1, 2)
 SKINNY = gemm.Form(gemm.SkinnyTile(1, 4, 2, 2), skinny=True, align1=True)
 SKINNY_BY_ROWS = gemm.Form(gemm.Tile(16, 32, 64, 2, 1, 1, 2), skinny=True, align1=True)
 # m, n, k: one element, less than a tile, a tile, a little more, several; k that ends within a step.
@@ -44,6 +45,7 @@ def products(request: pytest.FixtureRequest) -> Shipped:
         gemm.declare("batch_matmul", "bf16", "relu", form=SKINNY_BY_ROWS),
         gemm.declare("linear", "f32", "gelu_tanh", form=gemm.Form(TILE_F32, align1=True)),
         gemm.declare("batch_matmul", "f32", form=gemm.Form(TILE_F32, align1=True)),
+        gemm.declare("linear", "tf32", form=gemm.Form(TILE_TF32, align1=True)),
     ]
     return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
@@ -82,6 +84,26 @@ def test_products_of_f32(products: Shipped, random: Random, size: tuple[int, int
         products.check("linear_gelu_tanh_f32", a, b, bias, added)
     a, b, bias, residual = product(random, "f32", "batch_matmul", *size, batch=(3,))
     products.check("batch_matmul_f32", a, b, bias[:0], residual)
+
+
+@pytest.mark.parametrize("size", [SIZES[3], UNALIGNED[0]])
+def test_tf32_is_rounded_to_nearest_and_asked_for_by_name(
+    products: Shipped, random: Random, size: tuple[int, int, int]
+) -> None:
+    """Numbers of 11 bits are exact, and those beside them are taken for them."""
+    m, n, k = size
+    a = random.integers(-1024, 1025, (m, k)).astype(np.float32)
+    b = random.integers(-4, 5, (n, k)).astype(np.float32)
+    none = np.zeros(0, np.float32), np.zeros((m, 0), np.float32)
+    near = a * np.float32(1 + 2**-12)  # less than half of the last bit further
+    want = a @ b.T
+    for left in (a, near):
+        got, of_reference = products.both("linear_tf32", left, b, *none)
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(of_reference, want)
+    a[m // 2, k - 1], b[n // 2, 0] = np.inf, np.nan
+    got, of_reference = products.both("linear_tf32", a, b, *none)
+    np.testing.assert_array_equal(got, of_reference)
 
 
 @pytest.mark.parametrize("size", [*SIZES, *UNALIGNED, (16, 40, 1000)])
@@ -170,7 +192,9 @@ def test_every_size_has_a_kernel() -> None:
     """The last of a choice that no table is needed for requires nothing."""
     for item in (getattr(gemm, name) for name in gemm.__dir__()):
         if isinstance(item, cd.Choice):
-            assert item.taken_on([Target.parse("cuda:sm_80")]).ordered({})[-1].requires == ()
+            last = item.taken_on([Target.parse("cuda:sm_80")]).ordered({})[-1]
+            # Scales are for equal parts of the rows.
+            assert [each for each in last.requires if "parts" not in str(each)] == []
 
 
 def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(

@@ -11,7 +11,9 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.patterns import torch as torch_patterns
+from cuda_kernels.patterns.tf32 import in_tf32
 from cuda_kernels.patterns.torch import everything
+from custom_dispatch.errors import DeclarationError
 from tests.places import replaced_in_torch
 
 WIDTH, HIDDEN = 64, 96
@@ -70,6 +72,26 @@ def test_every_product_is_found(dtype: torch.dtype) -> None:
     assert found == ["batch_matmul"] * 2 + ["batch_matmul_nt"] + [
         "linear", "linear_silu", *["matmul"] * 4
     ]  # fmt: skip
+
+
+def test_f32_is_multiplied_in_tf32_where_that_is_asked_for_alone() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(16, 24), torch.nn.ReLU(), torch.nn.Softmax(-1))
+    some = [*torch_patterns.linear, *torch_patterns.softmax]
+    for patterns, product in ((some, "linear_relu_f32"), (in_tf32(some), "linear_relu_tf32")):
+        report = replaced_in_torch(model, (torch.randn(4, 16),), patterns)
+        assert [item.kernel for item in report] == [product, "softmax_f32"]
+    assert not [each for each in everything if "tf32" in each.kernel.name]
+
+
+def test_no_other_kernel_becomes_one_of_tf32() -> None:
+    from cuda_kernels.patterns import jax
+
+    with pytest.raises(DeclarationError) as caught:
+        in_tf32(jax.everything)
+    assert "in_tf32(stablehlo.matmul) before jax.everything" in caught.value.next_step
+    (pattern, *_) = torch_patterns.softmax
+    with pytest.raises(DeclarationError, match="has other operands"):
+        pattern.with_kernel(gemm.linear_tf32)
 
 
 def test_what_is_no_product_of_theirs_stays() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import custom_dispatch as cd
 from benchmarks.lib.bare_launch import declared
-from cuda_kernels import gemm, norms
+from cuda_kernels import elementwise, gemm
 from cuda_kernels.shared.hopper import LEAST_SHARED_BYTES
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.toolchain.ptxas import assemble
@@ -36,7 +36,7 @@ def shared_bytes(form: cd.Kernel) -> int:
 
 
 def test_a_kernel_assembles_for_later_gpus() -> None:
-    check(norms.rms_norm_f32)
+    check(elementwise.swiglu_f32)
 
 
 @pytest.mark.thorough
