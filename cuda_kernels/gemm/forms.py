@@ -2,9 +2,9 @@
 
 A name says what a kernel is on sm_90a, and then on GPUs from sm_80 on:
 `linear_bf16_pingpong_t128x176_s5_c2_sm80_t128x256_s4`. t is the tile of C that a block computes
-(rows x columns), s the stages of the pipeline, c the blocks of a cluster. `skinny` is for few rows
-of A, `splitk` has the blocks of a cluster share k, and `align1` takes operands that are not whole
-16 bytes, too.
+(rows x columns), s the stages of the pipeline, c the blocks of a cluster or the rows and columns of
+its tiles, k the blocks that split k. `skinny` is for few rows of A, `splitk` has the blocks of a
+cluster share k, and `align1` takes operands that are not whole 16 bytes, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import custom_dispatch as cd
-from cuda_kernels.gemm.sm90a import SplitK, Transposed, WarpSpecialised
+from cuda_kernels.gemm.sm90a import (
+    Align1,
+    ClusterTile,
+    HopperForm,
+    SplitK,
+    Transposed,
+    WarpSpecialised,
+)
 from cuda_kernels.gemm.tiles import SkinnyTile, Tile, TileF32, TileTf32
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Condition, Expr
@@ -54,7 +61,7 @@ class Form:
     """One kernel of a choice: its tiles, and the sizes that it is for."""
 
     tile: Tile | SkinnyTile
-    hopper: WarpSpecialised | SplitK | Transposed | None = None
+    hopper: HopperForm | None = None
     """The kernel for sm_90a, if there is one of its own."""
     when: Callable[[Sizes], list[Condition]] | None = None
     """For which sizes it is, where no table says."""
@@ -149,10 +156,15 @@ _LARGE_TILES = (
     Form(SQUARE, WarpSpecialised(128, 128, 6, 2), tiles_of_128),
     Form(MEDIUM, WarpSpecialised(128, 256, 4, 1), _up_to(64, _at_least(67, 128, 256))),
     Form(LARGE, WarpSpecialised(128, 256, 4, 1), _at_least(67, 128, 256)),
-    Form(SMALL, SplitK(128, 96, 7, 2), _up_to(64, _at_least(45, 128, 128))),
-    Form(MEDIUM, SplitK(128, 96, 7, 2), _at_least(45, 128, 128)),
-    Form(TINY, SplitK(128, 128, 6, 3), _up_to(32)),
-    Form(SMALL, SplitK(128, 128, 6, 3), align1=True),
+    Form(MEDIUM, ClusterTile(160, 128, rows=2), _at_least(67, 160, 128)),
+    Form(MEDIUM, ClusterTile(160, 64, rows=2), _more_than(160, _at_least(67, 160, 64))),
+    Form(MEDIUM, ClusterTile(128, 64), _at_least(67, 128, 64)),
+    Form(TINY, ClusterTile(32, 64, split=2), _up_to(32)),
+    Form(MEDIUM, ClusterTile(128, 64, split=2), _at_least(34, 128, 64)),
+    Form(SMALL, ClusterTile(32, 64), _at_least(67, 32, 64)),
+    Form(SMALL, ClusterTile(96, 64, split=4)),
+    Form(MEDIUM, Align1(64, 128, split=2), _at_least(67, 64, 128), align1=True),
+    Form(SMALL, Align1(64, 64, split=4), align1=True),
 )
 """In the order in which they are chosen where sizes are not known or no table tells. Fewer tiles
 than multiprocessors leave some of these idle: then tiles are smaller, or blocks split k."""
@@ -174,6 +186,14 @@ FORMS_OF_TABLES = (
     Form(SMALL, WarpSpecialised(64, 128, 8, 1, 1)),
     Form(LARGE, WarpSpecialised(128, 224, 4, 1)),
     Form(MEDIUM, WarpSpecialised(128, 128, 6, 1)),
+    Form(SMALL, ClusterTile(32, 64, split=4)),
+    Form(MEDIUM, ClusterTile(96, 128, rows=2, columns=2)),
+    Form(MEDIUM, ClusterTile(128, 128, columns=2, split=2)),
+    Form(MEDIUM, ClusterTile(160, 64, columns=4)),
+    Form(SMALL, SplitK(128, 96, 7, 2)),
+    Form(MEDIUM, SplitK(128, 96, 7, 2)),
+    Form(TINY, SplitK(128, 128, 6, 3)),
+    Form(SMALL, SplitK(128, 128, 6, 3)),
     Form(MEDIUM, SplitK(128, 64, 8, 2)),
     Form(MEDIUM, SplitK(128, 128, 6, 2)),
     Form(SMALL, SplitK(64, 64, 12, 2)),

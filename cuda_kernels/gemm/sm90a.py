@@ -1,8 +1,8 @@
-"""The tiles and launches of `gemm_sm90a.cu`, `gemm_split_sm90a.cu` and `gemm_tf32_sm90a.cu`."""
+"""The tiles and launches of the products for sm_90a alone, `gemm_*_sm90a.cu`."""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import custom_dispatch as cd
@@ -12,6 +12,7 @@ from custom_dispatch.kernel.expr import Expr
 
 TILE_K = 64
 """Elements of k in a stage."""
+_MOST_SHARED_BYTES = 227 * 1024
 
 
 def _pipeline_bytes(m: int, n: int, stages: int) -> int:
@@ -43,6 +44,11 @@ class WarpSpecialised:
     source: ClassVar = "gemm_sm90a.cu"
     function: ClassVar = "gemm_sm90a"
     threads: ClassVar = 384
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Template arguments."""
+        return self.m, self.n, self.stages, self.cluster, self.warpgroups
 
     @property
     def name(self) -> str:
@@ -101,6 +107,11 @@ class SplitK:
     function: ClassVar = "gemm_split_sm90a"
 
     @property
+    def parameters(self) -> tuple[int, ...]:
+        """Template arguments."""
+        return self.m, self.n, self.stages, self.cluster
+
+    @property
     def name(self) -> str:
         """The tile, the stages and the cluster."""
         return f"splitk_t{self.m}x{self.n}_s{self.stages}_c{self.cluster}"
@@ -135,6 +146,116 @@ class SplitK:
             grid=tiles * form.cluster,
             dynamic_shared_memory=_pipeline_bytes(form.m, form.n, form.stages) + 1024,
             cluster=form.cluster,
+        )
+
+
+@dataclass(frozen=True)
+class ClusterTile:
+    """A cluster of `gemm_cluster_sm90a.cu`: tiles of m x n, m a multiple of 8 and n of 64.
+
+    It computes `rows` tiles one above another and `columns` next to each other, with `split` blocks
+    for the k of each. Blocks of the same rows multicast their parts of a to each other, and
+    blocks of the same columns those of b; of b as [k, n] parts of 64 columns at least.
+    """
+
+    m: int
+    n: int
+    rows: int = 1
+    columns: int = 1
+    split: int = 1
+
+    source: ClassVar = "gemm_cluster_sm90a.cu"
+    function: ClassVar = "gemm_cluster_sm90a"
+
+    @property
+    def stages(self) -> int:
+        """As many as a block's shared memory has room for, and not more than loads take."""
+        stage = (self.m + self.n) * TILE_K * 2
+        return min(16, (_MOST_SHARED_BYTES - 1024) // stage)
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Template arguments."""
+        return self.m, self.n, self.stages, self.rows, self.columns, self.split
+
+    @property
+    def name(self) -> str:
+        """The tile, the tiles of a cluster if there are several, and the blocks that split k."""
+        tiles = f"_c{self.rows}x{self.columns}" if self.rows * self.columns > 1 else ""
+        return f"t{self.m}x{self.n}{tiles}_k{self.split}"
+
+    def for_layout(self, has_weights: bool) -> ClusterTile:
+        """The form that a layout takes: for b as [k, n], blocks share whole boxes, or none."""
+        return self if has_weights or self.n // self.rows % 64 == 0 else replace(self, rows=1)
+
+    def implementation(
+        self,
+        dtype: str,
+        out: str,
+        activation: str,
+        has_weights: bool,
+        sizes: tuple[Expr | int, Expr, Expr],
+    ) -> cd.Implementation:
+        """The launch for a batch of products of m x n."""
+        form = self.for_layout(has_weights)
+        batch, m, n = sizes
+        clusters = cd.ceildiv(m, form.m * form.rows) * cd.ceildiv(n, form.n * form.columns) * batch
+        cluster = form.rows * form.columns * form.split
+        stages = form.stages * (form.m + form.n) * TILE_K * 2
+        return cd.Implementation(
+            source=self.source,
+            entry=_entry(form, dtype, out, activation, has_weights),
+            block=2 * form.n + 64,
+            grid=clusters * cluster,
+            dynamic_shared_memory=_whole(stages + 2 * 128 + 2 * 8 + form.stages * 2 * 8),
+            cluster=cluster,
+        )
+
+
+@dataclass(frozen=True)
+class Align1:
+    """A block of `gemm_align1_sm90a.cu`: a tile of m x n at any address; a cluster for its k."""
+
+    m: int
+    n: int
+    split: int = 1
+
+    source: ClassVar = "gemm_align1_sm90a.cu"
+    function: ClassVar = "gemm_align1_sm90a"
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Template arguments."""
+        return self.m, self.n, self.split
+
+    @property
+    def name(self) -> str:
+        """The tile, and the blocks that split k."""
+        return f"t{self.m}x{self.n}_k{self.split}"
+
+    def for_layout(self, has_weights: bool) -> Align1:
+        """The same."""
+        del has_weights
+        return self
+
+    def implementation(
+        self,
+        dtype: str,
+        out: str,
+        activation: str,
+        has_weights: bool,
+        sizes: tuple[Expr | int, Expr, Expr],
+    ) -> cd.Implementation:
+        """The launch for a batch of products of m x n."""
+        batch, m, n = sizes
+        tiles = cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch
+        return cd.Implementation(
+            source=self.source,
+            entry=_entry(self, dtype, out, activation, has_weights),
+            block=2 * self.n,
+            grid=tiles * self.split,
+            dynamic_shared_memory=3 * (self.m + self.n) * TILE_K * 2,
+            cluster=self.split,
         )
 
 
@@ -178,6 +299,10 @@ class Transposed:
         )
 
 
+HopperForm = WarpSpecialised | SplitK | ClusterTile | Align1 | Transposed
+"""What a product is on sm_90a."""
+
+
 def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
     """N in whole boxes of 64 columns, and the stages that then fit into the same shared memory."""
     columns = -(-n // 64) * 64
@@ -185,7 +310,11 @@ def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
 
 
 def _entry(
-    form: WarpSpecialised | SplitK, dtype: str, out: str, activation: str, has_weights: bool
+    form: WarpSpecialised | SplitK | ClusterTile | Align1,
+    dtype: str,
+    out: str,
+    activation: str,
+    has_weights: bool,
 ) -> str:
     types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
-    return f"cuda_kernels::{form.function}<{types}, {', '.join(map(str, astuple(form)))}>"
+    return f"cuda_kernels::{form.function}<{types}, {', '.join(map(str, form.parameters))}>"

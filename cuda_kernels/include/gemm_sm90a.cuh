@@ -9,16 +9,7 @@
 #include "tensor_map.cuh"
 #include "wgmma.cuh"
 
-// On older architectures the kernels are templates without instances, and cluster dims would be an error.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define CUDA_KERNELS_CLUSTER(BLOCKS)
-#else
-#define CUDA_KERNELS_CLUSTER(BLOCKS) __cluster_dims__(BLOCKS, 1, 1)
-#endif
-
 namespace cuda_kernels {
-
-constexpr int kTileK = 64;  // elements of 128 bytes, a row of the swizzle
 
 // What a stage has of k: rows of 128 bytes.
 template <class In>
@@ -197,12 +188,5 @@ struct alignas(1024) Pipeline {
     warpgroup_commit();
   }
 };
-
-// Dynamic shared memory, aligned to 1024 bytes as swizzled tiles require.
-template <class T>
-__device__ __forceinline__ T& dynamic_shared_memory() {
-  extern __shared__ __align__(1024) unsigned char memory[];
-  return *reinterpret_cast<T*>(memory);
-}
 
 }  // namespace cuda_kernels

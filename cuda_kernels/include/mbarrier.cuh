@@ -4,6 +4,7 @@
 // begins; a waiter names the phase bit (0, 1, 0, ...) of the phase it waits for. PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
 #pragma once
 
+#include "cluster.cuh"
 #include "shared_address.cuh"
 
 namespace cuda_kernels {
@@ -85,28 +86,5 @@ struct PipelineState {
     stage %= Stages;
   }
 };
-
-// Cluster barrier without memory ordering, for when no block reads what another wrote before it.
-__device__ __forceinline__ void cluster_meet() {
-  asm volatile(
-      "barrier.cluster.arrive.relaxed;\n"
-      "barrier.cluster.wait;" ::
-          : "memory");
-}
-
-// Cluster barrier: writes before the arrive are visible after the wait.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
-
-__device__ __forceinline__ void cluster_sync() {
-  cluster_arrive();
-  cluster_wait();
-}
-
-__device__ __forceinline__ unsigned cluster_rank() {
-  unsigned rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
 
 }  // namespace cuda_kernels

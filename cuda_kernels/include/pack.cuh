@@ -74,6 +74,85 @@ __device__ __forceinline__ uint4 load_elements(const T* __restrict__ from, int c
   return packed<T>(values);
 }
 
+// The first `left` of kPack elements of 16 bits from any address, one by one, and zeros for the others.
+template <class T>
+__device__ __forceinline__ uint4 one_by_one(const T* from, int left) {
+  static_assert(sizeof(T) == 2);
+  uint4 found{};
+#pragma unroll 1
+  for (int i = 0; i < kPack<T>; ++i) {
+    unsigned short bits = 0;
+    if (i < left) memcpy(&bits, from + i, sizeof(bits));
+    found = {found.x >> 16 | found.y << 16, found.y >> 16 | found.z << 16, found.z >> 16 | found.w << 16,
+             found.w >> 16 | static_cast<unsigned>(bits) << 16};
+  }
+  return found;
+}
+
+// The first `left` of them where they are in registers.
+template <class T>
+__device__ __forceinline__ uint4 first_of(const uint4& value, int left) {
+  unsigned found[4] = {value.x, value.y, value.z, value.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    constexpr int of_word = 4 / sizeof(T);
+    found[i] &= left >= (i + 1) * of_word ? ~0u : left > i * of_word ? 0xffffu : 0u;
+  }
+  return {found[0], found[1], found[2], found[3]};
+}
+
+// An array that is read in aligned 16 bytes, two next to each other: where the first of such pairs lies, and the last.
+struct Array {
+  const char *first, *last;
+
+  Array() = default;
+  template <class T>
+  __device__ __forceinline__ Array(const T* begin, long long count) {
+    const unsigned long long from = reinterpret_cast<unsigned long long>(begin), to = from + count * sizeof(T);
+    const bool has_any = count * static_cast<long long>(sizeof(T)) >= 64;  // less may have none
+    first = reinterpret_cast<const char*>(has_any ? (from + 15) / 16 * 16 : 1);
+    last = reinterpret_cast<const char*>(has_any ? to / 16 * 16 - 32 : 0);
+  }
+};
+
+// kPack elements from any address: a pair of aligned 16 bytes, which is shifted when it is there. So no load waits for
+// another, and none is outside the array.
+template <class T>
+struct Shifted {
+  uint4 low, high;
+
+  Shifted() = default;
+  __device__ __forceinline__ Shifted(const T* from, const Array& array) {
+    const char* there = pair_of(from);
+    there = there < array.first ? array.first : there;
+    there = there > array.last ? array.last : there;
+    if (array.first > array.last) return;
+    low = __ldg(reinterpret_cast<const uint4*>(there));
+    high = __ldg(reinterpret_cast<const uint4*>(there) + 1);
+  }
+
+  static __device__ __forceinline__ const char* pair_of(const T* from) {
+    return reinterpret_cast<const char*>(reinterpret_cast<unsigned long long>(from) / 16 * 16);
+  }
+
+  // The first `left` elements from `from` on, which is what was loaded, and zeros for the others.
+  __device__ __forceinline__ uint4 value(const T* from, int left, const Array& array) const {
+    if (left <= 0) return {};
+    const char* const there = pair_of(from);
+    if (there < array.first || there > array.last) return one_by_one(from, left);
+    const unsigned bytes = static_cast<unsigned>(reinterpret_cast<unsigned long long>(from)) % 16;
+    const bool by_8 = bytes & 8, by_4 = bytes & 4;
+    const unsigned a = by_8 ? low.z : low.x, b = by_8 ? low.w : low.y, c = by_8 ? high.x : low.z;
+    const unsigned d = by_8 ? high.y : low.w, e = by_8 ? high.z : high.x, f = by_8 ? high.w : high.y;
+    const unsigned words[5] = {by_4 ? b : a, by_4 ? c : b, by_4 ? d : c, by_4 ? e : d, by_4 ? f : e};
+    unsigned found[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) found[i] = __funnelshift_r(words[i], words[i + 1], bytes % 4 * 8);
+    const uint4 whole = {found[0], found[1], found[2], found[3]};
+    return left < kPack<T> ? first_of<T>(whole, left) : whole;
+  }
+};
+
 // 16 bytes with the same number in all elements.
 template <class T>
 __device__ __forceinline__ uint4 repeated(float value) {

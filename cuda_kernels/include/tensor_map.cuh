@@ -27,7 +27,7 @@ struct alignas(kTensorMapBytes) TensorMap {
 
 // Slots that blocks claim, more than resident blocks need; a block that finds none free waits. The table comes after them.
 // It is set-associative: a map may be in any slot of the set that its matrix hashes to.
-constexpr int kTensorMapPlaces = 1024, kKnownMaps = 2048, kMapsOfSet = 8;
+constexpr int kTensorMapPlaces = 1024, kKnownMaps = 16384, kMapsOfSet = 8;
 static __device__ TensorMap tensor_map_places[kTensorMapPlaces + kKnownMaps];
 static __device__ unsigned claimed_places[kTensorMapPlaces];
 

@@ -73,6 +73,25 @@ struct Copies {
     for (int i = 0; i < count; ++i)
       *reinterpret_cast<uint4*>(tile + to + offset(i)) = load_elements(source(i), i * at_once < rows ? columns : 0);
   }
+
+  // Copies through registers, `AtOnce` chunks at once, from any addresses in a matrix that starts at `begin`.
+  template <int AtOnce>
+  __device__ __forceinline__ void copy_shifted(unsigned char* tile, const T* begin) const {
+    const Array array(begin, from - begin + static_cast<long long>(rows - 1) * stride + columns);
+    const auto left = [&](int i) { return i * at_once < rows ? columns : 0; };
+#pragma unroll 1
+    for (int first = 0; first < count; first += AtOnce) {
+      Shifted<T> some[AtOnce];
+#pragma unroll
+      for (int i = 0; i < AtOnce; ++i)
+        if (count % AtOnce == 0 || first + i < count)
+          some[i] = Shifted<T>(source(first + i), array);
+#pragma unroll
+      for (int i = 0; i < AtOnce; ++i)
+        if (count % AtOnce == 0 || first + i < count)
+          *reinterpret_cast<uint4*>(tile + to + offset(first + i)) = some[i].value(source(first + i), left(first + i), array);
+    }
+  }
 };
 
 // Threadblock swizzle: which tile of which result a block computes. Tiles come in bands of 8 rows, column by column, so that
@@ -81,11 +100,11 @@ template <int TileM, int TileN>
 struct SwizzledTile {
   int number, m, n;  // of the result; the tile's first row and column
 
-  __device__ __forceinline__ SwizzledTile(int of_m, int of_n) {
+  __device__ __forceinline__ SwizzledTile(int of_m, int of_n, int index = blockIdx.x) {
     const int tiles_m = (of_m + TileM - 1) / TileM, tiles_n = (of_n + TileN - 1) / TileN;
-    const int tile = blockIdx.x % (tiles_m * tiles_n), group = tile / (8 * tiles_n);
+    const int tile = index % (tiles_m * tiles_n), group = tile / (8 * tiles_n);
     const int height = min(tiles_m - group * 8, 8), in_group = tile % (8 * tiles_n);
-    number = blockIdx.x / (tiles_m * tiles_n);
+    number = index / (tiles_m * tiles_n);
     m = (group * 8 + in_group % height) * TileM;
     n = in_group / height * TileN;
   }
@@ -112,6 +131,7 @@ struct MainloopSm80 {
 
   OfA of_a;
   OfB of_b;
+  const T *const a, *const b;
   unsigned char* const stages;
   const int k;
   const bool vectorised;              // aligned addresses and rows of whole 16-byte packs
@@ -124,6 +144,8 @@ struct MainloopSm80 {
       : of_a(a + (static_cast<long long>(tile.number) * m + tile.m) * k, k, m - tile.m, k),
         of_b(b + static_cast<long long>(tile.number) * n * k + static_cast<long long>(tile.n) * (IsWeights ? k : 1),
              IsWeights ? k : n, IsWeights ? n - tile.n : k, IsWeights ? k : n - tile.n),
+        a(a),
+        b(b),
         stages(stages),
         k(k),
         vectorised(aligned(a, b) && k % kPack<T> == 0 && (IsWeights || n % kPack<T> == 0)),
@@ -153,10 +175,16 @@ struct MainloopSm80 {
     of_b.begin_copies(shared_address(stages) + written + a_bytes, vectorised);
   }
 
-  // Copies element by element, from any addresses.
+  // Copies through registers, from any addresses: as many chunks at once as there are registers for.
   __device__ __forceinline__ void copy_elements() const {
-    of_a.copy_elements(stages + written);
-    of_b.copy_elements(stages + written + a_bytes);
+    if constexpr (sizeof(T) == 2) {
+      constexpr int at_once = rows * columns <= 16 ? 4 : 1;
+      of_a.template copy_shifted<at_once>(stages + written, a);
+      of_b.template copy_shifted<at_once>(stages + written + a_bytes, b);
+    } else {
+      of_a.copy_elements(stages + written);
+      of_b.copy_elements(stages + written + a_bytes);
+    }
   }
 
   // Commits the stage and advances to the next one.

@@ -10,9 +10,18 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "mbarrier.cuh"
+#include "shared_address.cuh"
 
 namespace cuda_kernels {
+
+constexpr int kTileK = 64;  // elements of 128 bytes, a row of the swizzle
+
+// Dynamic shared memory, aligned to 1024 bytes as swizzled tiles require.
+template <class T>
+__device__ __forceinline__ T& dynamic_shared_memory() {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  return *reinterpret_cast<T*>(memory);
+}
 
 // Shared-memory matrix descriptors of tiles with TMA's 128-byte swizzle: core matrices of 1024 bytes, 8 rows of 128
 // bytes, in which chunk i of 16 bytes of row r is at i ^ r.
@@ -41,6 +50,9 @@ __device__ __forceinline__ void warpgroup_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
+// Makes what this thread wrote to shared memory visible to wgmma and to bulk copies, the async proxy.
+__device__ __forceinline__ void fence_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 // Waits until at most `Pending` committed groups are in flight.
 template <int Pending>
 __device__ __forceinline__ void warpgroup_wait() {
@@ -58,6 +70,7 @@ __device__ __forceinline__ void fence_registers(float (&values)[Size]) {
 #define CUDA_KERNELS_NAMES_4 "%0, %1, %2, %3"
 #define CUDA_KERNELS_NAMES_8 CUDA_KERNELS_NAMES_4 ", %4, %5, %6, %7"
 #define CUDA_KERNELS_NAMES_16 CUDA_KERNELS_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define CUDA_KERNELS_NAMES_24 CUDA_KERNELS_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define CUDA_KERNELS_NAMES_32 \
   CUDA_KERNELS_NAMES_16 \
   ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -69,6 +82,9 @@ __device__ __forceinline__ void fence_registers(float (&values)[Size]) {
 #define CUDA_KERNELS_NAMES_64 \
   CUDA_KERNELS_NAMES_48 \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define CUDA_KERNELS_NAMES_80 \
+  CUDA_KERNELS_NAMES_64 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define CUDA_KERNELS_NAMES_88 \
   CUDA_KERNELS_NAMES_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
@@ -88,10 +104,12 @@ __device__ __forceinline__ void fence_registers(float (&values)[Size]) {
 #define CUDA_KERNELS_SUMS_4(I) "+f"(s[I]), "+f"(s[I + 1]), "+f"(s[I + 2]), "+f"(s[I + 3])
 #define CUDA_KERNELS_SUMS_8(I) CUDA_KERNELS_SUMS_4(I), CUDA_KERNELS_SUMS_4(I + 4)
 #define CUDA_KERNELS_SUMS_16(I) CUDA_KERNELS_SUMS_8(I), CUDA_KERNELS_SUMS_8(I + 8)
+#define CUDA_KERNELS_SUMS_24(I) CUDA_KERNELS_SUMS_16(I), CUDA_KERNELS_SUMS_8(I + 16)
 #define CUDA_KERNELS_SUMS_32(I) CUDA_KERNELS_SUMS_16(I), CUDA_KERNELS_SUMS_16(I + 16)
 #define CUDA_KERNELS_SUMS_40(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_8(I + 32)
 #define CUDA_KERNELS_SUMS_48(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_16(I + 32)
 #define CUDA_KERNELS_SUMS_64(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_32(I + 32)
+#define CUDA_KERNELS_SUMS_80(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_16(I + 64)
 #define CUDA_KERNELS_SUMS_88(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_16(I + 64), CUDA_KERNELS_SUMS_8(I + 80)
 #define CUDA_KERNELS_SUMS_96(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_32(I + 64)
 #define CUDA_KERNELS_SUMS_112(I) CUDA_KERNELS_SUMS_96(I), CUDA_KERNELS_SUMS_16(I + 96)
@@ -132,10 +150,12 @@ __device__ __forceinline__ void wgmma(float (&s)[N / 2],
   CUDA_KERNELS_MULTIPLY_OF(8, 4, 4, 5, 6, 7, 8)
   CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12)
   CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18, 19, 20)
+  CUDA_KERNELS_MULTIPLY_OF(48, 24, 24, 25, 26, 27, 28)
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36)
   CUDA_KERNELS_MULTIPLY_OF(80, 40, 40, 41, 42, 43, 44)
   CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50, 51, 52)
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68)
+  CUDA_KERNELS_MULTIPLY_OF(160, 80, 80, 81, 82, 83, 84)
   CUDA_KERNELS_MULTIPLY_OF(176, 88, 88, 89, 90, 91, 92)
   CUDA_KERNELS_MULTIPLY_OF(192, 96, 96, 97, 98, 99, 100)
   CUDA_KERNELS_MULTIPLY_OF(224, 112, 112, 113, 114, 115, 116)

@@ -5,7 +5,6 @@ Their results are compared on an H200: `benchmarks/gpu/gemm.py check`.
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.gemm.forms import FORMS, FORMS_OF_TABLES
-from cuda_kernels.gemm.sm90a import SplitK, WarpSpecialised
+from cuda_kernels.gemm.sm90a import Align1, ClusterTile, HopperForm, SplitK, WarpSpecialised
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims
 from custom_dispatch.kernel.target import Target
@@ -35,17 +34,17 @@ def test_no_product_spills() -> None:
 
 def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
     entries = [
-        next(item for item in choice.kernels if f"{name}_c2_sm80_t64x128_s4" in item.name)
+        next(item for item in choice.kernels if name in item.name)
         .for_target(Target.parse(HOPPER))
         .entry
         for choice, name in (
-            (gemm.linear_f16, "splitk_t128x96_s7"),
-            (gemm.matmul_f16, "splitk_t128x128_s6"),
+            (gemm.linear_f16, "pingpong_t128x176_s5_c2"),
+            (gemm.matmul_f16, "pingpong_t128x192_s4_c1"),
         )
     ]
     assert [entry.rsplit("true, ")[-1].rsplit("false, ")[-1] for entry in entries] == [
-        "128, 96, 7, 2>",
-        "128, 128, 6, 2>",
+        "128, 176, 5, 2, 1>",
+        "128, 192, 4, 1, 1>",
     ]
     pair = WarpSpecialised(128, 192, 4, cluster=2)
     assert pair in [form.hopper for form in FORMS_OF_TABLES]
@@ -53,8 +52,15 @@ def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
     assert launch.given["cluster"] == 1
 
 
+def test_blocks_share_b_by_rows_of_k_in_whole_parts_of_64_columns() -> None:
+    assert ClusterTile(160, 128, rows=2).for_layout(False).rows == 2
+    narrow = ClusterTile(160, 64, rows=2, columns=2)
+    assert narrow.for_layout(True) == narrow
+    assert narrow.for_layout(False) == ClusterTile(160, 64, columns=2)
+
+
 def test_tiles_that_become_the_same_are_one_kernel() -> None:
-    """Of [k, n], three of those that `linear` has for tables alone."""
+    """Where b is [k, n], some tiles are as wide as others."""
     for dtype in ("bf16", "f16"):
         entries = {}
         for choice in (getattr(gemm, f"linear_{dtype}"), getattr(gemm, f"matmul_{dtype}")):
@@ -67,7 +73,7 @@ def test_tiles_that_become_the_same_are_one_kernel() -> None:
             assert len(set(forms)) == len(forms)
             entries[choice.name] = len(forms)
         # `matmul` has another kernel for few rows, and not the narrow one.
-        assert entries == {f"linear_{dtype}": 22, f"matmul_{dtype}": 22 - 3}
+        assert entries == {f"linear_{dtype}": 35, f"matmul_{dtype}": 32}
 
 
 def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
@@ -76,9 +82,14 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
     lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
     lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
     for form in forms:
-        is_split = isinstance(form, SplitK)
-        layout = "SplitKStorage" if is_split else "SharedStorage"
-        parts = astuple(form)[:3] if is_split else astuple(form)
+        layout = {
+            WarpSpecialised: "SharedStorage",
+            SplitK: "SplitKStorage",
+            ClusterTile: "ClusterStorage",
+            Align1: "Align1Storage",
+        }[type(form)]
+        parts = form.parameters
+        parts = parts[: {SplitK: 3, ClusterTile: 3, Align1: 2}.get(type(form), len(parts))]
         launch = form.implementation("f16", "f16", "", True, (1, cd.dim("m"), cd.dim("n")))
         size = launch.given["dynamic_shared_memory"]
         assert size is not None
@@ -102,26 +113,30 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
     [
         (1, 28672, 4096, "skinny_t16x32_s4_align1", None),
         (16, 4096, 14336, "skinny_t16x32_s4_align1", None),
-        (17, 4096, 4096, "splitk_t128x128_s6_c3_sm80_t32x32_s6", SplitK(128, 128, 6, 3)),
-        (33, 4096, 4096, "splitk_t128x128_s6_c3_sm80_t64x32_s4_align1", SplitK(128, 128, 6, 3)),
-        (64, 6144, 4096, "splitk_t128x96_s7_c2_sm80_t64x32_s4", SplitK(128, 96, 7, 2)),
+        (17, 4096, 4096, "t32x64_k2_sm80_t32x32_s6", ClusterTile(32, 64, split=2)),
+        (33, 4096, 4096, "t128x64_k2_sm80_t64x128_s4", ClusterTile(128, 64, split=2)),
+        (64, 6144, 4096, "t128x64_k1_sm80_t64x128_s4", ClusterTile(128, 64)),
         (64, 28672, 4096, "t128x256_s4_c1_sm80_t64x128_s4", WarpSpecialised(128, 256, 4, 1)),
-        (128, 4096, 14336, "splitk_t128x128_s6_c3_sm80_t64x32_s4_align1", SplitK(128, 128, 6, 3)),
-        (128, 6144, 4096, "splitk_t128x96_s7_c2_sm80_t64x128_s4", SplitK(128, 96, 7, 2)),
+        (128, 4096, 14336, "t128x64_k2_sm80_t64x128_s4", ClusterTile(128, 64, split=2)),
+        (128, 6144, 4096, "t128x64_k1_sm80_t64x128_s4", ClusterTile(128, 64)),
         (128, 28672, 4096, "t128x256_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 1)),
-        (256, 4096, 4096, "splitk_t128x96_s7_c2_sm80_t64x128_s4", SplitK(128, 96, 7, 2)),
+        (256, 4096, 4096, "t160x64_c2x1_k1_sm80_t64x128_s4", ClusterTile(160, 64, rows=2)),
         (256, 6144, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
+        (300, 8192, 28672, "t128x192_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 192, 4, 1)),
         (512, 4096, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
         (512, 28672, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
         (512, 6144, 4096, "t128x192_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 192, 4, 1)),
         (1024, 4096, 14336, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
         (4096, 4096, 4096, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
         (4096, 28672, 4096, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
-        (4096, 4096, 4090, "splitk_t128x128_s6_c3_sm80_t64x32_s4_align1", SplitK(128, 128, 6, 3)),
+        (4096, 4096, 4090, "t64x128_k2_sm80_t64x128_s4_align1", Align1(64, 128, split=2)),
+        (100, 200, 1111, "t64x64_k4_sm80_t64x32_s4_align1", Align1(64, 64, split=4)),
+        (512, 512, 512, "t32x64_k1_sm80_t64x32_s4", ClusterTile(32, 64)),
+        (1024, 768, 768, "t160x64_c2x1_k1_sm80_t64x128_s4", ClusterTile(160, 64, rows=2)),
     ],
 )
 def test_sizes_and_their_kernels_by_rules(
-    m: int, n: int, k: int, name: str, hopper: WarpSpecialised | SplitK | None
+    m: int, n: int, k: int, name: str, hopper: HopperForm | None
 ) -> None:
     kernels = gemm.linear_bf16.taken_on([Target.parse(HOPPER)]).ordered({})
     for form, kernel in zip(FORMS, kernels, strict=True):

@@ -86,7 +86,7 @@ def test_sizes_that_were_not_measured_take_what_is_about_the_fastest(choice: cd.
 def test_sizes_that_are_not_whole_16_bytes_take_what_takes_them() -> None:
     found = on_hopper(gemm.linear_bf16)
     dims = {"batch": 4096, "n": 4096, "k": 4090}
-    name = "linear_bf16_splitk_t128x128_s6_c3_sm80_t64x32_s4_align1"
+    name = "linear_bf16_t64x128_k2_sm80_t64x128_s4_align1"
     assert first(found.ordered(dims, HOPPER), dims) == name
     assert first(found.ordered({}, HOPPER), dims) == name
     assert first(found.ordered({"n": 4096, "k": 4090}, HOPPER), dims) == name
