@@ -8,8 +8,8 @@
 //    A, B --- two aligned 16 bytes ----> the step after the next, --->  B TileN x 64 | A TileM x 64  --- wgmma ---> f32
 //             for each 16 of a row       shifted when it is there
 //
-// A thread loads what it stores a step later, so it waits for memory once a step, and blocks have little shared memory
-// and registers: several run on a multiprocessor. Where C has few tiles, the blocks of a cluster share the k of each, split-K.
+// A thread loads what it stores a step later, so it waits for memory once a step. Its pieces are 16 rows apart or more, so
+// all begin at the same byte of 16 and shift alike. Blocks have little shared memory: several run on a multiprocessor. Where C has few tiles, the blocks of a cluster share the k of each, split-K.
 //
 // Memory traffic: twice what a tile has, since the two pairs of neighbours overlap; the second time from the L1 cache.
 
@@ -46,32 +46,19 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN)
   const int steps = (k + kTileK - 1) / kTileK;
   const int first = steps * block / SplitK, end = steps * (block + 1) / SplitK;
 
-  using OfA = Bands<In, TileM, 1, threads>;
-  using OfB = Bands<In, IsWeights ? TileN : kTileK, IsWeights ? 1 : TileN / 64, threads>;
-  const Array array_a(a, static_cast<long long>(batch) * m * k), array_b(b, static_cast<long long>(batch) * n * k);
-  const In* const of_batch_b = b + static_cast<long long>(tile.number) * n * k;
-  OfA of_a(a + static_cast<long long>(tile.number) * m * k, k, tile.m, first * kTileK, m, k);
-  OfB of_b = IsWeights ? OfB(of_batch_b, k, tile.n, first * kTileK, n, k)
-                       : OfB(of_batch_b, n, first * kTileK, tile.n, k, n);
-  Shifted<In> next_a[OfA::kCount], next_b[OfB::kCount];
+  using OfB = UnalignedBands<In, IsWeights ? TileN : kTileK, IsWeights ? 1 : TileN / 64, threads>;
+  const long long count_a = static_cast<long long>(m) * k, count_b = static_cast<long long>(n) * k;
+  const In* const of_batch_b = b + tile.number * count_b;
+  UnalignedBands<In, TileM, 1, threads> of_a(a, batch * count_a, a + tile.number * count_a, k, tile.m, first * kTileK, m, k);
+  OfB of_b = IsWeights ? OfB(b, batch * count_b, of_batch_b, k, tile.n, first * kTileK, n, k)
+                       : OfB(b, batch * count_b, of_batch_b, n, first * kTileK, tile.n, k, n);
   const auto load = [&] {
-#pragma unroll
-    for (int i = 0; i < OfB::kCount; ++i) next_b[i] = Shifted<In>(of_b.source(i), array_b);
-#pragma unroll
-    for (int i = 0; i < OfA::kCount; ++i)
-      if (OfA::is_there(i)) next_a[i] = Shifted<In>(of_a.source(i), array_a);
+    of_b.load();
+    of_a.load();
   };
-  // Stores what was loaded, and goes on to the next step.
   const auto store = [&](Stage<TileM, TileN>& stage) {
-#pragma unroll
-    for (int i = 0; i < OfB::kCount; ++i)
-      *reinterpret_cast<uint4*>(stage.b + OfB::place(i)) = next_b[i].value(of_b.source(i), of_b.left(i), array_b);
-#pragma unroll
-    for (int i = 0; i < OfA::kCount; ++i)
-      if (OfA::is_there(i))
-        *reinterpret_cast<uint4*>(stage.a + OfA::place(i)) = next_a[i].value(of_a.source(i), of_a.left(i), array_a);
-    of_a.advance(true);
-    of_b.advance(IsWeights);
+    of_b.store(stage.b, IsWeights);
+    of_a.store(stage.a, true);
   };
 
   float accumulators[TileM / 2];

@@ -74,4 +74,67 @@ struct Bands {
   }
 };
 
+// The same through registers, from any addresses: for each piece two aligned 16 bytes, which are shifted when they are there.
+// A thread's rows are a multiple of 8 apart, so all of its pieces begin at the same byte of 16, in each step.
+template <class T, int Rows, int Boxes, int Threads>
+struct UnalignedBands {
+  using Pieces = Bands<T, Rows, Boxes, Threads>;
+  static constexpr int kCount = Pieces::kCount;
+
+  Pieces pieces;
+  const char* array;         // its first whole 16 bytes
+  unsigned first, last;      // of which 16 bytes the thread's first piece begins in, and the last that has a neighbour
+  unsigned apart;            // from piece to piece
+  unsigned bytes;            // of 16, before a piece
+  uint4 low[kCount], high[kCount];
+
+  // A matrix of an array of `count` elements.
+  __device__ __forceinline__ UnalignedBands(const T* begin, long long count, const T* matrix, int stride, int first_row, int first_column, int rows, int columns)
+      : pieces(matrix, stride, first_row, first_column, rows, columns), apart(Pieces::kAtOnce / 8 * stride) {
+    const unsigned long long from = reinterpret_cast<unsigned long long>(begin), there = reinterpret_cast<unsigned long long>(pieces.from);
+    array = reinterpret_cast<const char*>((from + 15) / 16 * 16);
+    bytes = there % 16;
+    first = static_cast<unsigned>((there - bytes - reinterpret_cast<unsigned long long>(array)) / 16);
+    const long long whole = static_cast<long long>(from + count * sizeof(T) - reinterpret_cast<unsigned long long>(array)) / 16;
+    last = whole >= 2 ? static_cast<unsigned>(whole - 2) : 0;
+    if (whole < 2) first = 1u << 31;  // none has
+  }
+
+  __device__ __forceinline__ unsigned index(int i) const { return first + i % Pieces::kPieces * apart + i / Pieces::kPieces * 8; }
+
+  __device__ __forceinline__ void load() {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (Pieces::is_there(i) && pieces.left(i) > 0 && index(i) <= last) {
+        const uint4* const from = reinterpret_cast<const uint4*>(array) + index(i);
+        low[i] = __ldg(from);
+        high[i] = __ldg(from + 1);
+      }
+    }
+  }
+
+  // Stores what was loaded, and goes on to the next step.
+  __device__ __forceinline__ void store(unsigned char* to, bool along) {
+    const bool by_8 = bytes & 8, by_4 = bytes & 4;
+    const unsigned bits = bytes % 4 * 8;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (!Pieces::is_there(i)) continue;
+      const uint4 x = low[i], y = high[i];
+      const unsigned a = by_8 ? x.z : x.x, b = by_8 ? x.w : x.y, c = by_8 ? y.x : x.z, d = by_8 ? y.y : x.w;
+      const unsigned e = by_8 ? y.z : y.x, f = by_8 ? y.w : y.y;
+      const unsigned words[5] = {by_4 ? b : a, by_4 ? c : b, by_4 ? d : c, by_4 ? e : d, by_4 ? f : e};
+      uint4 value = {__funnelshift_r(words[0], words[1], bits), __funnelshift_r(words[1], words[2], bits),
+                     __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits)};
+      const int left = pieces.left(i);
+      if (left < kPack<T> || index(i) > last) {
+        value = left <= 0 ? uint4{} : index(i) > last ? one_by_one(pieces.source(i), left) : first_of<T>(value, left);
+      }
+      *reinterpret_cast<uint4*>(to + Pieces::place(i)) = value;
+    }
+    first += 8 * (along ? 1 : pieces.stride);
+    pieces.advance(along);
+  }
+};
+
 }  // namespace cuda_kernels

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster.cuh"
+#include "pack.cuh"
 #include "tile.cuh"
 #include "wgmma.cuh"
 
@@ -12,6 +13,52 @@ namespace cuda_kernels {
 template <int TileN>
 constexpr int kPitch = TileN + 4;
 
+// Stores a tile of 16 bits without a residual: through the activation, and packed, transposed by stmatrix.
+template <class Activation, int TileM, int TileN, class In, class Out, class Tile>
+__device__ __forceinline__ void store_packed(Out* packed, const float (&accumulators)[TileM / 2], const In* bias, Out* c,
+                                             const Tile& tile, int m, int n) {
+  static_assert(TileM % 16 == 0, "what stmatrix stores at once");
+  constexpr int pitch = TileN + kPack<Out>, threads = 2 * TileN, pieces = TileN / kPack<Out>;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, height = min(TileM, m - tile.m);
+  if (threadIdx.x < threads) {
+    float of_bias[2] = {};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int column = tile.n + warp * 16 + lane / 4 + half * 8;
+      if (bias != nullptr && column < n) of_bias[half] = static_cast<float>(bias[column]);
+    }
+    const unsigned to = shared_address(packed + (lane / 16 * 8 + lane % 8) * pitch + warp * 16 + lane / 8 % 2 * 8);
+#pragma unroll
+    for (int i = 0; i < TileM / 8; i += 2) {
+      if (i * 8 >= height) break;
+      unsigned both[4];
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        both[e] = packed_pair<Out>(Activation::template of<Out>(accumulators[4 * i + 2 * e] + of_bias[e % 2]),
+                                   Activation::template of<Out>(accumulators[4 * i + 2 * e + 1] + of_bias[e % 2]));
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                       to + static_cast<unsigned>(i * 8 * pitch * sizeof(Out))),
+                   "r"(both[0]), "r"(both[1]), "r"(both[2]), "r"(both[3])
+                   : "memory");
+    }
+  }
+  __syncthreads();
+  const int piece = threadIdx.x % pieces * kPack<Out>, column = tile.n + piece;
+  if (threadIdx.x >= threads || column >= n) return;
+  const bool whole = aligned(c) && n % kPack<Out> == 0;
+#pragma unroll 4
+  for (int row = threadIdx.x / pieces; row < height; row += threads / pieces) {
+    const Out* const from = packed + row * pitch + piece;
+    Out* const to = c + (static_cast<long long>(tile.number) * m + tile.m + row) * n + column;
+    if (whole) {
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
+    } else {
+#pragma unroll 1
+      for (int e = 0; e < min(n - column, kPack<Out>); ++e) to[e] = from[e];
+    }
+  }
+}
+
 // Reduces the accumulators of the SplitK blocks that share the k of a tile, TileM rows of TileN columns of C, and stores it:
 // through shared memory, where each block has its sums, transposed. Each reduces a part of the rows, in the order of the
 // blocks. The first 2 * TileN threads have accumulators; all call. Blocks are `apart` apart in the cluster, from `base` on.
@@ -19,6 +66,12 @@ template <class Activation, int TileM, int TileN, int SplitK, class In, class Ou
 __device__ __forceinline__ void store_tile(float* sums, const float (&accumulators)[TileM / 2], const In* bias, const Out* residual,
                                            Out* c, const Tile& tile, int m, int n, int block, int base, int apart) {
   constexpr int pitch = kPitch<TileN>, threads = 2 * TileN;
+  if constexpr (sizeof(Out) == 2 && SplitK == 1) {
+    if (residual == nullptr) {
+      store_packed<Activation, TileM, TileN>(reinterpret_cast<Out*>(sums), accumulators, bias, c, tile, m, n);
+      return;
+    }
+  }
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, height = min(TileM, m - tile.m);
   if (threadIdx.x < threads) {
 #pragma unroll
