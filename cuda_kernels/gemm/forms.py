@@ -48,6 +48,8 @@ TINY = Tile(32, 32, 128, 6, 1, 2, 4)
 MEDIUM_F32 = TileF32(64, 64, 16, 6, 2, 2)
 NARROW_F32 = TileF32(32, 32, 64, 4, 1, 2, 4)
 SMALL_F32 = TileF32(32, 16, 128, 4, 1, 1, 8)
+SKINNY_F32 = TileF32(16, 16, 128, 6, 1, 1, 8)
+SKINNY_F32_WIDE = TileF32(16, 32, 128, 4, 1, 1, 8)
 LARGE_TF32 = TileTf32(128, 256, 16, 4, 2, 4)
 SQUARE_TF32 = TileTf32(128, 128, 32, 3, 2, 4)
 MEDIUM_TF32 = TileTf32(64, 64, 32, 4, 2, 2)
@@ -208,7 +210,14 @@ FORMS_OF_TABLES_FOR_WEIGHTS = (
 )
 """For `linear`."""
 FORMS_F32 = (
-    Form(SMALL_F32, when=_few_rows, skinny=True),  # which is another kernel on CPUs
+    # On CPUs these are another kernel.
+    Form(
+        SKINNY_F32_WIDE,
+        when=lambda sizes: [*_few_rows(sizes), sizes.n >= 32 * MULTIPROCESSORS],
+        skinny=True,
+        align1=True,
+    ),
+    Form(SKINNY_F32, when=_few_rows, skinny=True, align1=True),
     Form(MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64)),
     Form(NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32)),
     Form(SMALL_F32, align1=True),
