@@ -43,9 +43,9 @@ from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import copy_bandwidth, launched, with_events
 from cuda_kernels import attention
 from cuda_kernels.attention.choices import choose
-from cuda_kernels.attention.decode import SPLITS, SPLITS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.decode import decode, decode_cache, forms_of
 from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, TILES, Prefill, prefill
+from cuda_kernels.attention.prefill import SMALL, TILES, Prefill, prefill
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""
-PREFILL_FORMS = (Prefill(), *PREFILLS_OF_TABLES)
-DECODE_FORMS = (*SPLITS, *SPLITS_OF_TABLES)
+PREFILL_FORMS = (Prefill(), SMALL)
 
 
 def unbound() -> Iterator[cd.Kernel]:
@@ -62,9 +61,9 @@ def unbound() -> Iterator[cd.Kernel]:
     for dtype in ("f16", "bf16"):
         for dim in TILES:
             for form in PREFILL_FORMS:
-                for mask in PREFIXES:
+                for mask in PREFIXES if dim in form.tiles else ():
                     yield prefill(dtype, dim, mask, form=form)
-            for form in DECODE_FORMS:
+            for form in forms_of(dim):
                 for mask in PREFIXES:
                     yield decode(dtype, dim, mask, form)
                 yield decode_cache(dtype, dim, form)
@@ -90,7 +89,7 @@ class Launcher:
 
     def names(self, beginning: str) -> list[str]:
         """Kernels of every form, `prefill_attention_f16_128`; the usual one first."""
-        return [name for name in self._kernels if re.match(rf"{beginning}_[tw]\d", name)]
+        return [name for name in self._kernels if re.match(rf"{beginning}_[tr]\d", name)]
 
     def launch(
         self, target: str, name: str, given: Inputs, lengths: Any = None

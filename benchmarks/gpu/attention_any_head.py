@@ -24,7 +24,7 @@ from benchmarks.cases.attention import Inputs, exact, inputs, wrong
 from benchmarks.gpu.attention import TARGETS, Row, backends, in_turns
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched
-from cuda_kernels.attention.decode import SPLITS, decode, decode_cache
+from cuda_kernels.attention.decode import Decode, decode, decode_cache, forms_of
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import prefill
@@ -62,7 +62,7 @@ def kernels() -> Iterator[cd.Kernel]:
             for kind in ("f16", "bf16"):
                 yield prefill(kind, head, mask)
             yield declare("f32", head, mask)
-        for form in SPLITS:
+        for form in forms_of(head):
             yield decode("bf16", head, "keys", form)
             yield decode_cache("bf16", head, form)
 
@@ -105,8 +105,8 @@ def checked(few: bool) -> Iterator[tuple[str, Inputs, torch.Tensor | None]]:
                 given = inputs("bf16", (*size, of[0]), value_dim=of[1])
                 batch, *_, keys = size
                 lengths = torch.randint(0, keys + 1, (batch,), dtype=torch.int32, device="cuda")
-                for form in SPLITS[1:2] if few else SPLITS:
-                    end = f"bf16_{head.name}_{form.name(head)}"
+                for form in forms_of(head):
+                    end = f"bf16_{head.name}_{form.name}"
                     yield f"decode_attention_{end}", given, None
                     yield f"decode_cache_{end}", given, lengths
 
@@ -151,10 +151,10 @@ def run(directory: Path) -> list[Row]:
             given = inputs("bf16", (*size, dim), causal=causal, value_dim=value_dim)
             functions = backends(given)
             head = _head_of(dim, value_dim)
-            form = SPLITS[0] if size[0] * size[2] >= 96 else SPLITS[1]
+            form = Decode(16, 1)
             name = f"prefill_attention_bf16_{head.name}"
             if sizes[3] == 1:
-                name = f"decode_attention_bf16_{head.name}_{form.name(head)}"
+                name = f"decode_attention_bf16_{head.name}_{form.name}"
             for target in TARGETS:
                 launch = launcher.launch(target, name, given)
                 launch.native.run()

@@ -26,7 +26,7 @@ from benchmarks.gpu.attention import TARGETS, Row
 from benchmarks.gpu.attention_scores import Scores, dims_of, exact
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched, median_us
-from cuda_kernels.attention.decode import SPLITS, decode
+from cuda_kernels.attention.decode import decode, forms_of
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import prefill
@@ -41,7 +41,7 @@ def kernels(layout: str) -> Iterator[tuple[str, Head, str, cd.Kernel]]:
     for head in HEADS:
         for mask in PREFIXES:
             yield "bf16", head, mask, prefill("bf16", head, mask, layout=layout)
-        yield "bf16", head, "keys", decode("bf16", head, "keys", SPLITS[-1], layout=layout)
+        yield "bf16", head, "keys", decode("bf16", head, "keys", forms_of(head)[-1], layout=layout)
     yield "f16", 64, "keys", prefill("f16", 64, layout=layout)
     for f32_head in (64, UP_TO[1]):
         for mask in PREFIXES:

@@ -26,15 +26,15 @@ from benchmarks.cases.attention import Inputs, exact, inputs, wrong
 from benchmarks.gpu.attention import TARGETS, Row, in_turns
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched, with_events
-from cuda_kernels.attention.decode import SPLITS, decode
+from cuda_kernels.attention.decode import decode, forms_of
 from cuda_kernels.attention.head_sizes import UpTo
 from cuda_kernels.attention.mask_spans import declare as declare_spans
 from cuda_kernels.attention.mask_spans import spans_of
 from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, Prefill, prefill
+from cuda_kernels.attention.prefill import SMALL, Prefill, prefill
 from cuda_kernels.attention.simt import declare
 
-PREFILL_FORMS = (Prefill(), *PREFILLS_OF_TABLES)
+PREFILL_FORMS = (Prefill(), SMALL)
 HEADS = (64, 128, UpTo(96, 96), UpTo(256, 256))
 ODD = (
     (1, 1, 1, 1, 1),
@@ -58,11 +58,11 @@ def kernels() -> Iterator[cd.Kernel]:
     for kind in ("bool", "f32", "f16", "bf16"):
         yield declare_spans(kind)
     for head in HEADS:
-        forms = PREFILL_FORMS if isinstance(head, int) else PREFILL_FORMS[:1]
+        forms = [form for form in PREFILL_FORMS if head in form.tiles]
         for form in forms:
             for mask in PREFIXES:
                 yield prefill("bf16", head, mask, form=form)
-        for form in SPLITS:
+        for form in forms_of(head):
             yield decode("bf16", head, "bool", form)
         yield declare("f32", head, "bool")
 

@@ -30,7 +30,7 @@ from benchmarks.gpu.attention import TARGETS, Row
 from benchmarks.gpu.attention_masks import best_of_pytorch
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched, median_us, with_events
-from cuda_kernels.attention.decode import SPLITS, decode
+from cuda_kernels.attention.decode import decode, forms_of
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.mask_spans import declare as declare_spans
 from cuda_kernels.attention.names import PREFIXES
@@ -63,7 +63,7 @@ def kernels(target: str = "") -> Iterator[cd.Kernel]:
         for mask in PREFIXES:
             yield prefill("bf16", head, mask, is_capped=True)
     for head in (UP_TO[0], UP_TO[-1]):
-        for form in SPLITS:
+        for form in forms_of(head):
             for mask in PREFIXES:
                 yield decode("bf16", head, mask, form, is_capped=True)
     yield declare("f32", UP_TO[1], "bool", is_capped=True)

@@ -284,6 +284,9 @@ class Launcher:
                 size = math.prod(shape_of(operand, dims)) * dtype.itemsize
                 memory = self._context.allocate(start + size)
                 addresses[name] = ctypes.c_uint64(memory.value + start)
+                if isinstance(operand, Scratch):
+                    # Few queries look for signs of others there that may not be written yet.
+                    self._context.fill(memory, 0xFF, size)
                 if fetch and isinstance(operand, Out):
                     poison = numpy.full(start + size, 0xFF, numpy.uint8)  # NaN in every type
                     self._context.overwrite(memory, poison)

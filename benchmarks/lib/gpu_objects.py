@@ -62,6 +62,8 @@ class Launch:
     """Poisoned, in the order of the declaration."""
     guards: list[torch.Tensor]
     """What lies behind each of them: NaN as long as nothing is written there."""
+    scratches: list[torch.Tensor]
+    """Its own memory, poisoned."""
 
 
 class Objects:
@@ -117,6 +119,7 @@ class Objects:
 
         from custom_dispatch.kernel.abi import constants_of
         from custom_dispatch.kernel.binding import bind_dims, grid_for, output_shapes
+        from custom_dispatch.kernel.evaluation import evaluate
         from custom_dispatch.kernel.operand import Buffer
         from custom_dispatch.measure.native_launch import NativeLaunch
 
@@ -153,6 +156,11 @@ class Objects:
             results.append(memory[offset : offset + size].view(shape))
             guards.append(memory[offset + size :])
             addresses[name] = results[-1].data_ptr()
+        kept = []
+        for item in form.scratches:
+            size = int(evaluate(item.size_bytes, dims))
+            kept.append(torch.full((size,), 0xFF, dtype=torch.uint8, device="cuda"))
+            addresses[item.name] = kept[-1].data_ptr()
         image, symbol = self.code(target, kernel.name)
         torch.cuda.synchronize()
         native = NativeLaunch(
@@ -165,4 +173,4 @@ class Objects:
             bindings=[ctypes.c_uint64(addresses[item.name]) for item in form.abi.bindings],
             constants=constants_of(form.abi, dims, numbers),
         )
-        return Launch(native, results, guards)
+        return Launch(native, results, guards, kept)

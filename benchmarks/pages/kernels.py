@@ -25,11 +25,7 @@ from custom_dispatch.kernel.tuning_table import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES, RESULTS = "docs/kernels", "benchmarks/results"
-PICTURES = {
-    "gemm_linear": "linear_bf16",
-    "attention_64": "attention_bf16_64",
-    "attention_128": "attention_bf16_128",
-}
+PICTURES = {"gemm_linear": "linear_bf16"}
 """The choice whose table a picture shows, by the name of both."""
 MOST_COLUMNS = 120
 """Sizes in a picture; of more, every second, or third."""

@@ -10,6 +10,9 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
   mask's type, reads a mask once; with its result as `spans` attention skips the keys that nobody
   sees, and reads bits in place of the mask where it only hides keys.
 - `cached_attention_{dtype}_{dim}` takes how many keys each sequence has so far, [batch] of i32.
+- `paged_attention_{dtype}` has keys and values in pages, of which a table says which a sequence
+  has; `cached_attention_{dtype}_{f8}` and `paged_attention_{dtype}_{f8}` have those of 8 bits,
+  f8e4m3fn or f8e5m2, with scales. They take heads of any size up to 256.
 - `attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
 - `attention_bshd_{dtype}_{dim}` and its masked forms have all operands so, as projections leave
   them, too.
@@ -37,8 +40,10 @@ from cuda_kernels.attention.names import (
     BY_POSITION,
     CACHED,
     CACHED_ANY_HEAD,
+    CACHED_SMALL,
     CAPPED,
     FLAT,
+    PAGED,
     SPANS,
 )
 from cuda_kernels.shared.lazily import each_type, from_modules, lazily
@@ -51,6 +56,7 @@ __getattr__, __dir__ = lazily(
             "choices": [
                 *(*ATTENTION, *BY_POSITION, *BSHD, *CACHED),
                 *(*ANY_HEAD, *BSHD_ANY_HEAD, *CAPPED, *CACHED_ANY_HEAD),
+                *(*CACHED_SMALL, *PAGED),
             ],
             "flat": FLAT,
             "mask_spans": SPANS,

@@ -193,6 +193,34 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                               ScoreForm<T, Form...>{form...});
 }
 
+// The same with the operands of `attention_decode` of attention_decode.cu.
+template <class T, class Head, int Layout = kByHeads, class... Form>
+__global__ void __launch_bounds__(kWidth * kWarps) attention_decode_cpu(const T* __restrict__ q,
+                                                                        const T* __restrict__ k,
+                                                                        const T* __restrict__ v,
+                                                                        const void* __restrict__ mask,
+                                                                        T* __restrict__ out,
+                                                                        float scale,
+                                                                        bool causal,
+                                                                        int batches,
+                                                                        int heads,
+                                                                        int kv_heads,
+                                                                        int queries,
+                                                                        int keys,
+                                                                        int mask_rows,
+                                                                        bool mask_is_bool,
+                                                                        int dim,
+                                                                        int value_dim,
+                                                                        const int* __restrict__ spans,
+                                                                        int mask_batches,
+                                                                        int mask_heads,
+                                                                        float*,
+                                                                        Form... form) {
+  attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
+                              mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr,
+                              ScoreForm<T, Form...>{form...});
+}
+
 // As `cached_attention` of attention_decode.cu.
 template <class T, class Head>
 __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T* __restrict__ q,
@@ -201,12 +229,14 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         const int* __restrict__ lengths,
                                                                         T* __restrict__ out,
                                                                         float scale,
+                                                                        int batches,
                                                                         int heads,
                                                                         int kv_heads,
                                                                         int queries,
                                                                         int keys,
                                                                         int dim,
-                                                                        int value_dim) {
+                                                                        int value_dim,
+                                                                        float*) {
   attend<T, Head, kByHeads>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
                          false, nullptr, 1, 1, lengths, ScoreForm<T>{});
 }

@@ -1,321 +1,600 @@
 // Attention of few queries with a long cache of keys and values (flash-decoding), for f16 and bf16, accumulated in f32:
-// a decoding step of a language model. Queries [batch, heads, queries, dim], keys [batch, kv_heads, keys, dim], and values
-// [batch, kv_heads, keys, value_dim], of the sizes that Head takes (head_sizes.cuh);
-// the queries of all heads that share a head of keys and values (GQA), at most 16 together, are the rows of one tile.
+// a decoding step of a language model, several new queries of one, or a chunk of a prompt. Queries [batch, heads, queries, dim],
+// keys [batch, kv_heads, keys, dim], and values [batch, kv_heads, keys, value_dim], of the sizes that Head takes
+// (head_sizes.cuh). The queries of all heads that share a head of keys and values (GQA) are rows of the same tiles, of 16
+// rows for each of `Groups`.
 //
-// All the time goes into reading the keys and the values, once each. So this is split-KV: the keys of a head are divided
-// among the blocks of a cluster and again among their warps, 16 at a time, and every warp has Stages - 1 times 16 keys and
-// values in flight (cp.async) while it works on others. Warps do not synchronise until their keys are done: each has
-// stages of its own, its 16 rows of scores, its online softmax and its partial result, on the tensor cores as in
-// `attention_sm80.cu`.
+// Nearly all the time goes into reading the keys and the values, once for each tile. So the keys of all tiles of all
+// sequences, in steps, are one row of work, of which every worker takes an equal part, wherever heads begin and
+// end. Sequences with few keys take little of it. A worker is a cluster of blocks, or one block, of four warps. With tiles of
+// 16 rows each warp takes other keys of a step, has its own stages of keys and values in flight (cp.async), and waits for no
+// other warp until its keys are done. With 64 rows each warp has 16 of these, and all four share the keys of a step. Every warp
+// has its online softmax and its partial result, on the tensor cores as in `attention_sm80.cu`.
 //
-// Then the partial results are combined: those of the warps in the block's shared memory, and those of a cluster's blocks
-// through distributed shared memory, where every block finishes its share of the result. So there is no combine kernel,
-// and no partial result goes through global memory. Before sm_90 there are no clusters, and one block has all keys of a
-// head.
+// Partial results of a head are combined in a fixed order: those of warps in the block's shared memory; those of a cluster's
+// blocks through distributed shared memory, where every block does some of the rows; and those of workers, where a head has
+// several, by the last of them, in memory of the launch's own (`Arrivals`). So there is no second kernel.
 //
-// Memory traffic: 2 (dim + value_dim) bytes for each key and KV head; on top of that come the latency of the first copies and of the
-// last step.
+// Memory traffic: 2 (dim + value_dim) bytes for each key, KV head and tile of rows, of which tiles but the first hit the L2
+// cache; and two partial results for each worker, at most.
 
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
+#include "../include/decode_work.cuh"
+#include "../include/small_floats.cuh"
+#include "../include/wgmma_registers.cuh"
 
 namespace cuda_kernels {
 
-constexpr int kRows = 16;  // of an MMA tile, and keys of a step
+// Of a block: a warp for each 16 rows, and at least four.
+template <int Groups>
+constexpr int kWarps = Groups < 4 ? 4 : Groups;
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define CUDA_KERNELS_CLUSTER(SIZE) __cluster_dims__(SIZE, 1, 1)
-__device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
-
-// Distributed shared memory: what another block of the cluster has at the same offset.
-__device__ __forceinline__ float load_dsmem(const float* place, int block) {
-  float value;
-  asm volatile(
-      "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %1, %2;\nld.shared::cluster.f32 %0, [remote];\n}"
-      : "=f"(value)
-      : "r"(shared_address(place)), "r"(block)
-      : "memory");
-  return value;
-}
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kHasWarpgroups = true;
 #else
-#define CUDA_KERNELS_CLUSTER(SIZE)
-__device__ __forceinline__ void cluster_sync() {}
-__device__ __forceinline__ float load_dsmem(const float* place, int) { return *place; }
+constexpr bool kHasWarpgroups = false;
 #endif
 
-// A warp's partial result: weighted sums of values [16, Columns], and for each row the maximum, as a power of two, and the sum
-// of weights (the log-sum-exp in two parts).
-template <int Columns>
-struct PartialResult {
-  float sums[kRows * Columns];
-  float maxima[kRows], weights[kRows];
+// Where the keys and values of sequences are, which are of type U: [batch, kv_heads, cache, dim] or by position; with pages,
+// [pages, kv_heads, page_size, dim] or by position, of which a sequence has those that its row of the table says.
+template <class U, bool HasPages>
+struct Caches {
+  using Type = U;
+  static constexpr bool kHasPages = HasPages;
+  const int* table = nullptr;  // [batch, table_width]
+  int pages = 0, page_size = 0, table_width = 0;
+  // What keys and values are multiples of, of each head of keys or one for all; null if of 1.
+  const float* key_scales = nullptr;
+  const float* value_scales = nullptr;
+  int scales = 1;
+
+  __device__ __forceinline__ float scale(const float* of, int kv_head) const {
+    return of == nullptr ? 1.0f : of[scales == 1 ? 0 : kv_head];
+  }
 };
 
-// Combines one element of `Count` partial results: its sum and the sum of its weights. `read(number, place)` reads from
-// partial result `number` what is at `place` in partial result 0.
-template <int Count, int Columns, class Read>
-__device__ __forceinline__ void combine(
-    const PartialResult<Columns>& partial, int element, Read read, float& maximum, float& sum, float& weight) {
-  const int row = element / Columns;
-  float maxima[Count];
-  maximum = -INFINITY;
-#pragma unroll
-  for (int i = 0; i < Count; ++i) {
-    maxima[i] = read(i, partial.maxima + row);
-    maximum = fmaxf(maximum, maxima[i]);
-  }
-  sum = weight = 0.0f;
-#pragma unroll
-  for (int i = 0; i < Count; ++i) {
-    const float share = power_of_two(maxima[i] - (maximum == -INFINITY ? 0.0f : maximum));
-    weight += share * read(i, partial.weights + row);
-    sum += share * read(i, partial.sums + element);
-  }
-}
+// What a call computes, beside sizes and places: the operands of the kernels below.
+template <class T, class Cache, class... Form>
+struct Problem {
+  const void* mask;
+  const int* spans;
+  const int* lengths;  // of sequences, or null
+  int mask_batches, mask_heads, mask_rows;
+  bool mask_is_bool, causal;
+  float scale;
+  int heads, kv_heads, queries, cache;
+  Cache caches;
+  ScoreForm<T, Form...> form;
 
-template <class T, class Head, int Warps, int Stages, int Splits, int Layout, class Form>
+  // The keys of a sequence.
+  __device__ __forceinline__ int keys(int sequence) const {
+    return lengths == nullptr ? cache : max(0, min(lengths[sequence], cache));
+  }
+};
+
+// Of the rows of a partial result: the maximum, as a power of two, and the sum of weights (the log-sum-exp in two parts).
+template <int Rows>
+struct RowSums {
+  float maxima[Rows], weights[Rows];
+};
+
+// Four columns of a row of a result, before it is divided by the sum of its weights.
+struct Four {
+  float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+  float maximum = -INFINITY, weight = 0.0f;
+
+  // Adds those of another partial result.
+  __device__ __forceinline__ void add(float other_maximum, float other_weight, const float4& other) {
+    const float high = fmaxf(maximum, other_maximum), base = high == -INFINITY ? 0.0f : high;
+    const float old = power_of_two(maximum - base), share = power_of_two(other_maximum - base);
+    sum.x = sum.x * old + other.x * share;
+    sum.y = sum.y * old + other.y * share;
+    sum.z = sum.z * old + other.z * share;
+    sum.w = sum.w * old + other.w * share;
+    weight = weight * old + other_weight * share;
+    maximum = high;
+  }
+};
+
+template <class T, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout, class Cache, class... Form>
 __device__ __forceinline__ void decode(const Head& head_sizes,
                                        const T* __restrict__ q,
-                                       const T* __restrict__ k,
-                                       const T* __restrict__ v,
+                                       const typename Cache::Type* __restrict__ k,
+                                       const typename Cache::Type* __restrict__ v,
                                        T* __restrict__ out,
-                                       const Scoring<T, Form>& scoring,
-                                       const Span& span,
-                                       int rows_of_mask,
-                                       int heads,
-                                       int kv_heads,
-                                       int queries,
-                                       int cache) {
+                                       float* scratch,
+                                       const Problem<T, Cache, Form...>& problem,
+                                       int batches) {
+  constexpr int least = 6;  // steps of a block that are worth another worker of a tile
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
-  constexpr int kKeyTile = kTileBytes<kRows, kColumns>, kStage = kKeyTile + kTileBytes<kRows, kValueColumns>;
-  using Partial = PartialResult<kValueColumns>;
-  static_assert(sizeof(Partial) <= Stages * kStage, "a warp's partial result reuses its stages");
-  extern __shared__ __align__(128) char shared[];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, split = blockIdx.x;
-  const int kv_head = blockIdx.y, batch = blockIdx.z;
-  const int group = heads / kv_heads, rows = group * queries;
-  const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes);
-  // This block's rows are the queries of one head after another; by position there is one query.
-  const Placement<kPlacesOperands<Layout>> of_q{heads, queries, head_sizes.dim()}, of_k{kv_heads, cache, head_sizes.dim()},
-      of_v{kv_heads, cache, head_sizes.value_dim()};
-  const Placement<kPlacesResults<Layout>> place{heads, queries, head_sizes.value_dim()};
-  q += of_q.of(batch, kv_head * group, 0);
-  out += place.of(batch, kv_head * group, 0);
-  // Writes an element of a tile, whose rows may be longer than those of the result.
-  auto store = [&](int element, float value) {
-    const int row = element / kValueColumns, column = element % kValueColumns;
-    if constexpr (kPlacesResults<Layout>) {
-      if (Head::kIsExact || column < head_sizes.value_dim())
-        out[place.of(0, row / queries, row % queries) + column] = static_cast<T>(value);
-    } else if constexpr (Head::kIsExact) {
-      out[element] = static_cast<T>(value);
-    } else if (column < head_sizes.value_dim()) {
-      out[row * head_sizes.value_dim() + column] = static_cast<T>(value);
-    }
-  };
-  // Adds the share of the sink of an element's head.
-  auto add_sink = [&](int element, float maximum, float& weight) {
-    if constexpr (!Form::kIsUsual)
-      weight += scoring.sink(kv_head * group + element / kValueColumns / queries, maximum);
-  };
-  k += of_k.of(batch, kv_head, 0);
-  v += of_v.of(batch, kv_head, 0);
+  constexpr int kRows = 16 * Groups;
+  constexpr int kThreads = 32 * kWarps<Groups>;
+  constexpr int kKeyGroups = kWarps<Groups> / Groups, kSharing = 32 * Groups;  // threads that share keys
+  // Keys and values are moved as 16-bit words, of one number or of two.
+  using U = typename Cache::Type;
+  constexpr int kOfWord = 2 / sizeof(U);
+  constexpr int kKeyWords = kColumns / kOfWord, kValueWords = kValueColumns / kOfWord;
+  constexpr int kKeyTile = kTileBytes<Keys, kKeyWords>, kStage = kKeyTile + kTileBytes<Keys, kValueWords>;
+  constexpr int kStepKeys = kKeyGroups * Keys;
+  static_assert(kRows * kValueColumns * 4 <= Stages * kStage, "a partial result reuses stages");
+  // Each four warps of tiles of 64 or 128 rows multiply as a warpgroup: tiles and registers are the same as for warps.
+  constexpr bool kIsWarpgroup = kHasWarpgroups && Groups % 4 == 0 && kOfWord == 1;
+  // Those of the groups of warps, and of the block.
+  __shared__ RowSums<kRows> row_sums[kKeyGroups == 1 || Cluster == 1 ? kKeyGroups : kKeyGroups + 1];
+  constexpr int kOfBlock = kKeyGroups == 1 ? 0 : kKeyGroups;
+  extern __shared__ __align__(1024) char shared[];
+  __shared__ int is_last;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int key_group = warp / Groups, row_group = warp % Groups, copier = threadIdx.x % kSharing;
+  const int queries = problem.queries, kv_heads = problem.kv_heads, group = problem.heads / kv_heads;
+  const int rows = group * queries, tiles = (rows + kRows - 1) / kRows;
+  const int rank = Cluster == 1 ? 0 : blockIdx.x % Cluster;
+  const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes) & are_packs<U>(head_sizes);
+  const int key_words = head_sizes.dim() / kOfWord, value_words = head_sizes.value_dim() / kOfWord;
+  const bool packs_results = head_sizes.value_dim() % 4 == 0 && reinterpret_cast<unsigned long long>(out) % 8 == 0;
+  const int rows_of_caches = Cache::kHasPages ? problem.caches.page_size : problem.cache;
+  const Placement<kPlacesOperands<Layout>> of_q{problem.heads, queries, head_sizes.dim()},
+      of_k{kv_heads, rows_of_caches, key_words}, of_v{kv_heads, rows_of_caches, value_words};
+  const unsigned short* const key_words_of_all = reinterpret_cast<const unsigned short*>(k);
+  const unsigned short* const value_words_of_all = reinterpret_cast<const unsigned short*>(v);
+  const Placement<kPlacesResults<Layout>> of_out{problem.heads, queries, head_sizes.value_dim()};
 
   const unsigned query_tile = shared_address(shared);
-  char* const own = shared + kKeyTile + warp * Stages * kStage;
+  char* const areas = shared + kTileBytes<kRows, kColumns>;  // of stages, and then of partial results
+  char* const own = areas + key_group * Stages * kStage;
   const unsigned key_tile = shared_address(own), value_tile = key_tile + kKeyTile;
-  constexpr int kCopying = Warps < 4 ? Warps : 4;  // warps
-  if (warp < kCopying)
-    copy_tile<kRows, kColumns, 32 * kCopying, Head::kIsExact>(
-        query_tile, q, head_sizes.dim(), head_sizes.dim(), 0, rows, threadIdx.x, packs);
-  cp_async_commit();
-
-  const int seen = min(scoring.seen(queries - 1), span.end);  // of causal ones, the last query sees the most
-  const int first_step = min(span.begin, seen) / kRows, end_step = (seen + kRows - 1) / kRows;
-  const int steps_of_block = (end_step - first_step + Splits - 1) / Splits;
-  const int last = min(end_step, first_step + (split + 1) * steps_of_block);
-  int step = first_step + split * steps_of_block + warp;
-  auto load = [&](int which, int stage) {
-    if (which < last) {
-      copy_tile<kRows, kColumns, 32, Head::kIsExact>(
-          key_tile + stage * kStage, k, head_sizes.dim(), of_k.step(), which * kRows, seen, lane, packs);
-      copy_tile<kRows, kValueColumns, 32, Head::kIsExact>(
-          value_tile + stage * kStage, v, head_sizes.value_dim(), of_v.step(), which * kRows, seen, lane, packs);
+  auto group_sync = [&] {
+    if constexpr (Groups == 1) {
+      __syncwarp();
+    } else if constexpr (kKeyGroups == 1) {
+      __syncthreads();
+    } else {
+      asm volatile("bar.sync %0, %1;" ::"r"(1 + key_group), "n"(kSharing) : "memory");
     }
+  };
+
+  const Work<kStepKeys> work(problem.lengths, problem.cache, batches, kv_heads * tiles, gridDim.x / Cluster, Cluster, least);
+  const int worker = blockIdx.x / Cluster;
+  if (worker >= work.workers) return;
+  const Arrivals<Cluster> arrivals{scratch, work.workers};
+  // Of workers, in memory: two partial results, each with its sums and their rows'.
+  constexpr int kPartial = kRows * kValueColumns + 2 * kRows;
+  float* const of_workers = scratch + Arrivals<Cluster>::kFloats * Cluster * work.workers;
+
+  Piece piece = work.first_piece(worker);
+#pragma unroll 1
+  for (; piece.begin < piece.end; work.next(piece)) {
+    const int tile = piece.number % tiles, kv_head = piece.number / tiles, batch = piece.sequence;
+    const int first_row = tile * kRows, tile_rows = min(kRows, rows - first_row);
+    const unsigned short* const keys_of_head = key_words_of_all + of_k.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
+    const unsigned short* const values_of_head = value_words_of_all + of_v.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
+    const int masks = problem.mask_heads == 1 ? 1 : group, keys = problem.keys(batch);
+    const HeadMask of_head(problem.mask, problem.spans, problem.mask_is_bool, sizeof(T), problem.mask_batches,
+                           problem.mask_heads, problem.mask_rows, keys, batch, kv_head * group);
+    const Span span = of_head.span_of_heads(masks);
+    const TileMask of_tile = of_head.of_tile(0, span);
+    const Scoring<T, ScoreForm<T, Form...>> scoring{
+        problem.form, of_tile, problem.causal, problem.scale * problem.caches.scale(problem.caches.key_scales, kv_head),
+        problem.lengths == nullptr ? 0 : keys - queries};
+
+    copy_rows<kRows, kColumns, kThreads, Head::kIsExact>(
+        query_tile, head_sizes.dim(), tile_rows, threadIdx.x, packs, [&](int row, int) {
+          return q + of_q.of(batch, kv_head * group + (first_row + row) / queries, (first_row + row) % queries);
+        });
     cp_async_commit();
-  };
-#pragma unroll
-  for (int stage = 0; stage < Stages - 1; ++stage) load(step + stage * Warps, stage);
 
-  cp_async_wait<Stages - 1>();
-  __syncthreads();
-  unsigned query[kColumns / 16][4];
+    // Of the tile's queries, the first sees the fewest keys and the last the most, if they see only those before them.
+    const bool is_one_head = first_row / queries == (first_row + tile_rows - 1) / queries;
+    const int first_query = is_one_head ? first_row % queries : 0;
+    const int last_query = is_one_head ? (first_row + tile_rows - 1) % queries : queries - 1;
+    const int seen = min(scoring.seen(last_query), span.end), seen_by_all = scoring.seen(first_query);
+    // This worker's steps of those that there are.
+    const int first_step = min(span.begin, max(seen, 0)) / kStepKeys;
+    const int steps = max((seen + kStepKeys - 1) / kStepKeys - first_step, 0);
+    const int begin = first_step + piece.part(piece.begin, steps), end = first_step + piece.part(piece.end, steps);
+    const int* const table =
+        Cache::kHasPages ? problem.caches.table + batch * static_cast<long long>(problem.caches.table_width) : nullptr;
+    auto load = [&](int step, int stage) {
+      if (step < end) {
+        const int key = step * kStepKeys + key_group * Keys;
+        if constexpr (Cache::kHasPages) {
+          const int size = problem.caches.page_size, pages = problem.caches.pages;
+          // The rows of a page and of a key in it. A page's number outside of them is the nearest one.
+          auto find = [&](int at, int& page, int& row) {
+            const int number = min(at, seen - 1) / size;
+            page = max(0, min(table[number], pages - 1));
+            row = min(at, seen - 1) - number * size;
+          };
+          if (size % 16 == 0) {  // each 16 keys are in one page
+            long long of_keys[Keys / 16], of_values[Keys / 16];
 #pragma unroll
-  for (int d = 0; d < kColumns; d += 16)
-    ldmatrix(query[d / 16],
-                  (query_tile + tile_offset<kRows>(lane % 16, lane / 16) ^ d % 64 * 2) + d / 64 * kRows * 128);
+            for (int i = 0; i < Keys / 16; ++i) {
+              int page, row;
+              find(key + 16 * i, page, row);
+              row -= row % 16;
+              of_keys[i] = of_k.of(page, 0, row);
+              of_values[i] = of_v.of(page, 0, row);
+            }
+            // Without an index that is not known: it would put them into memory.
+            auto of = [](const long long (&places)[Keys / 16], int which) {
+              long long found = places[0];
+#pragma unroll
+              for (int other = 1; other < Keys / 16; ++other) found = which == other ? places[other] : found;
+              return found;
+            };
+            // The first row that is copied with one tells which 16, unless they are more than 16.
+            constexpr bool kFarKeys = kSharing / kNextPower<kKeyWords / 8> > 16;
+            constexpr bool kFarValues = kSharing / kNextPower<kValueWords / 8> > 16;
+            copy_rows<Keys, kKeyWords, kSharing, Head::kIsExact>(
+                key_tile + stage * kStage, key_words, seen - key, copier, packs,
+                [&](int row, int i) { return keys_of_head + (of(of_keys, (kFarKeys ? row : i) / 16) + row % 16 * of_k.step()); });
+            copy_rows<Keys, kValueWords, kSharing, Head::kIsExact>(
+                value_tile + stage * kStage, value_words, seen - key, copier, packs,
+                [&](int row, int i) { return values_of_head + (of(of_values, (kFarValues ? row : i) / 16) + row % 16 * of_v.step()); });
+          } else {
+            copy_rows<Keys, kKeyWords, kSharing, Head::kIsExact>(
+                key_tile + stage * kStage, key_words, seen - key, copier, packs, [&](int at, int) {
+                  int page, row;
+                  find(key + at, page, row);
+                  return keys_of_head + of_k.of(page, 0, row);
+                });
+            copy_rows<Keys, kValueWords, kSharing, Head::kIsExact>(
+                value_tile + stage * kStage, value_words, seen - key, copier, packs, [&](int at, int) {
+                  int page, row;
+                  find(key + at, page, row);
+                  return values_of_head + of_v.of(page, 0, row);
+                });
+          }
+        } else {
+          copy_tile<Keys, kKeyWords, kSharing, Head::kIsExact>(key_tile + stage * kStage, keys_of_head, key_words,
+                                                               of_k.step(), key, seen, copier, packs);
+          copy_tile<Keys, kValueWords, kSharing, Head::kIsExact>(value_tile + stage * kStage, values_of_head, value_words,
+                                                                 of_v.step(), key, seen, copier, packs);
+        }
+      }
+      cp_async_commit();
+    };
+    int step = begin + rank;
+#pragma unroll
+    for (int stage = 0; stage < Stages - 1; ++stage) load(step + stage * Cluster, stage);
 
-  const unsigned key_rows = tile_offset<kRows>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
-  const unsigned value_rows = tile_offset<kRows>(lane % 16, lane / 16);
-  const int numbers[2] = {lane / 4 % queries, (lane / 4 + 8) % queries};  // of the queries in this thread's rows
-  // The rows of the mask that these have: those of one head are behind those of another.
-  const int mask_rows[2] = {min(lane / 4 / queries, group - 1) * rows_of_mask + scoring.mask.row(numbers[0]),
-                            min((lane / 4 + 8) / queries, group - 1) * rows_of_mask + scoring.mask.row(numbers[1])};
-  const int seen_by_all = scoring.seen(0);
-  const float factor = scoring.factor();
-  Softmax softmax;
-  float result[kValueColumns / 2];
+    cp_async_wait<Stages - 1>();
+    __syncthreads();
+    // Queries stay in registers, if there is room; for a warpgroup in shared memory, because ptxas 13.0 reuses registers that
+    // hold an operand of wgmma for a whole loop.
+    constexpr bool kKeepsQueries = !kIsWarpgroup && kColumns / 4 + kValueColumns / 2 + Keys / 2 <= 176;
+    unsigned query[kKeepsQueries ? kColumns / 16 : 1][4];
+    auto load_query = [&](unsigned (&to)[4], int d) {
+      if constexpr (kOfWord == 1) {
+        ldmatrix(to, (query_tile + tile_offset<kRows>(row_group * 16 + lane % 16, lane / 16) ^ d % 64 * 2) +
+                         d / 64 * kRows * 128);
+      } else {  // in the order of a thread's four numbers of a key
+        const int unit = d / 8 + lane % 4 / 2, half = lane % 2 * 8, row = row_group * 16 + lane / 4;
+        load_pairs(to[0], to[2], query_tile + tile_offset<kRows>(row, unit) + half);
+        load_pairs(to[1], to[3], query_tile + tile_offset<kRows>(row + 8, unit) + half);
+      }
+    };
+    if constexpr (kKeepsQueries) {
 #pragma unroll
-  for (int i = 0; i < kValueColumns / 2; ++i) result[i] = 0.0f;
+      for (int d = 0; d < kColumns; d += 16) load_query(query[d / 16], d);
+    }
 
-  int stage = 0;
-  for (; step < last; step += Warps) {
-    cp_async_wait<Stages - 2>();
-    __syncwarp();  // the copies of all lanes have arrived, and the next stage is no longer read
-    load(step + (Stages - 1) * Warps, stage == 0 ? Stages - 1 : stage - 1);
-    const unsigned keys_here = key_tile + stage * kStage + key_rows;
-    const unsigned values_here = value_tile + stage * kStage + value_rows;
+    const unsigned key_rows = kOfWord == 1 ? tile_offset<Keys>(lane / 16 * 8 + lane % 8, lane / 8 % 2)
+                                           : tile_offset<Keys>(lane % 16, 0);
+    const unsigned value_rows = tile_offset<Keys>(lane % 16, lane / 16);
+    // The numbers of the queries in this thread's rows, and the rows of the mask that these have: those of one head
+    // are behind those of another.
+    int numbers[2], mask_rows[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = min(first_row + row_group * 16 + lane / 4 + 8 * half, rows - 1);
+      numbers[half] = row % queries;
+      mask_rows[half] = (masks == 1 ? 0 : row / queries * problem.mask_rows) + of_tile.row(numbers[half]);
+    }
+    const float factor = scoring.factor();
+    Softmax softmax;
+    float result[kValueColumns / 2];
+#pragma unroll
+    for (int i = 0; i < kValueColumns / 2; ++i) result[i] = 0.0f;
 
-    float scores[8] = {};
-#pragma unroll
-    for (int d = 0; d < kColumns; d += 16) {
-      unsigned key[4];
-      ldmatrix(key, (keys_here ^ d % 64 * 2) + d / 64 * kRows * 128);
-      mma_block<T>(scores, query[d / 16], key[0], key[1]);
-      mma_block<T>(scores + 4, query[d / 16], key[2], key[3]);
-    }
-    scoring.apply(scores, numbers, mask_rows, step * kRows, step * kRows + lane % 4 * 2,
-                  (step + 1) * kRows > seen_by_all);
-    float rescale[2];
-    if (softmax.online_softmax(scores, factor, rescale)) {
-#pragma unroll
-      for (int i = 0; i < kValueColumns / 2; ++i) result[i] *= rescale[i % 4 / 2];
-    }
-    unsigned weights[4];
-    pack_weights<T>(weights, scores);
-#pragma unroll
-    for (int d = 0; d < kValueColumns; d += 16) {
-      unsigned value[4];
-      ldmatrix_transposed(value, (values_here ^ d % 64 * 2) + d / 64 * kRows * 128);
-      mma_block<T>(result + d / 2, weights, value[0], value[1]);
-      mma_block<T>(result + d / 2 + 4, weights, value[2], value[3]);
-    }
-    stage = stage == Stages - 1 ? 0 : stage + 1;
-  }
-  cp_async_wait<0>();
-  __syncwarp();
+    int stage = 0;
+#pragma unroll 1
+    for (; step < end; step += Cluster) {
+      cp_async_wait<Stages - 2>();
+      if constexpr (kIsWarpgroup) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      group_sync();  // the copies of all threads have arrived, and the next stage is no longer read
+      load(step + (Stages - 1) * Cluster, stage == 0 ? Stages - 1 : stage - 1);
+      const unsigned keys_here = key_tile + stage * kStage + key_rows;
+      const unsigned values_here = value_tile + stage * kStage + value_rows;
 
-  Partial& partial = *reinterpret_cast<Partial*>(own);
+      float scores[Keys / 2] = {};
+      if constexpr (kIsWarpgroup) {
+        const unsigned long long keys_of_step = descriptor_k_major(own + stage * kStage);
+        const unsigned long long queries_of_tile = descriptor_k_major(shared + warp / 4 * 64 * 128);
+        fence_registers(scores);
+        warpgroup_arrive();
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = lane / 4 + 8 * half;
-    const float weight = softmax.total(half);
-    if (lane % 4 == 0) {
-      partial.maxima[row] = softmax.maxima[half] * factor;
-      partial.weights[row] = weight;
-    }
+        for (int d = 0; d < kColumns; d += 16) {
+          const unsigned long long columns = keys_of_step + (d / 64 * (Keys * 128) + d % 64 * 2 >> 4);
+          wgmma<T, Keys, 0, 0>(scores, queries_of_tile + (d / 64 * (kRows * 128) + d % 64 * 2 >> 4), columns, d > 0);
+        }
+        warpgroup_commit();
+        warpgroup_wait<0>();
+        fence_registers(scores);
+      } else {
 #pragma unroll
-    for (int i = 2 * half; i < kValueColumns / 2; i += 4) {
-      partial.sums[row * kValueColumns + i / 4 * 8 + lane % 4 * 2] = result[i];
-      partial.sums[row * kValueColumns + i / 4 * 8 + lane % 4 * 2 + 1] = result[i + 1];
+      for (int d = 0; d < kColumns; d += 16) {
+        constexpr int kept = kKeepsQueries ? 1 : 0;
+        const int word = d / kOfWord;
+        if constexpr (!kKeepsQueries) load_query(query[0], d);
+#pragma unroll
+        for (int key = 0; key < Keys; key += 16) {
+          const unsigned at = (keys_here + key * 128 ^ word % 64 * 2) + word / 64 * Keys * 128;
+          unsigned pair[4];
+          if constexpr (kOfWord == 1) {
+            ldmatrix(pair, at);
+          } else {
+            ldmatrix_pair(pair[0], pair[2], at);
+            widen<T, U>(pair[0], pair[0], pair[1]);
+            widen<T, U>(pair[2], pair[2], pair[3]);
+          }
+          mma_block<T>(scores + key / 2, query[kept * d / 16], pair[0], pair[1]);
+          mma_block<T>(scores + key / 2 + 4, query[kept * d / 16], pair[2], pair[3]);
+        }
+      }
+      }
+      const int start = step * kStepKeys + key_group * Keys;
+      scoring.apply(scores, numbers, mask_rows, start, start + lane % 4 * 2, start + Keys > seen_by_all);
+      float rescale[2];
+      if (softmax.online_softmax(scores, factor, rescale)) {
+#pragma unroll
+        for (int i = 0; i < kValueColumns / 2; ++i) result[i] *= rescale[i % 4 / 2];
+      }
+      if constexpr (kIsWarpgroup) {
+        const unsigned long long values_of_step = descriptor_mn_major(own + stage * kStage + kKeyTile, Keys * 128);
+        unsigned weights[Keys / 16][4];
+#pragma unroll
+        for (int key = 0; key < Keys; key += 16) pack_weights<T>(weights[key / 16], scores + key / 2);
+        fence_registers(result);
+        warpgroup_arrive();
+#pragma unroll
+        for (int key = 0; key < Keys; key += 16)
+          wgmma_from_registers<T, kValueColumns, 1>(result, weights[key / 16], values_of_step + (key * 128 >> 4), 1);
+        warpgroup_commit();
+        warpgroup_wait<0>();
+        fence_registers(result);
+      } else {
+#pragma unroll
+      for (int key = 0; key < Keys; key += 16) {
+        unsigned weights[4];
+        pack_weights<T>(weights, scores + key / 2);
+#pragma unroll
+        for (int word = 0; word < kValueWords; word += 16) {
+          unsigned value[4];
+          ldmatrix_transposed(value, (values_here + key * 128 ^ word % 64 * 2) + word / 64 * Keys * 128);
+          if constexpr (kOfWord == 1) {
+            mma_block<T>(result + word / 2, weights, value[0], value[1]);
+            mma_block<T>(result + word / 2 + 4, weights, value[2], value[3]);
+          } else {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {  // even columns, then odd ones
+              unsigned even[2], odd[2];
+              widen<T, U>(alternating(value[2 * half]), even[0], odd[0]);
+              widen<T, U>(alternating(value[2 * half + 1]), even[1], odd[1]);
+              mma_block<T>(result + word + 8 * half, weights, even[0], even[1]);
+              mma_block<T>(result + word + 8 * half + 4, weights, odd[0], odd[1]);
+            }
+          }
+        }
+      }
+      }
+      stage = stage == Stages - 1 ? 0 : stage + 1;
     }
-  }
-  __syncthreads();
+    cp_async_wait<0>();
+    group_sync();
 
-  Partial& first = *reinterpret_cast<Partial*>(shared + kKeyTile);
-  __shared__ float maxima[kRows], totals[kRows];  // of the block
-  float maximum, sum, weight;
-  auto of_warp = [](int number, const float* place) {
-    return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(place) + number * Stages * kStage);
-  };
-  if constexpr (Splits == 1) {
-    for (int element = threadIdx.x; element < rows * kValueColumns; element += 32 * Warps) {
-      combine<Warps>(first, element, of_warp, maximum, sum, weight);
-      add_sink(element, maximum, weight);
-      store(element, weight == 0.0f ? 0.0f : sum / weight);
-    }
-  } else {
-    for (int element = threadIdx.x; element < rows * kValueColumns; element += 32 * Warps) {
-      combine<Warps>(first, element, of_warp, maximum, sum, weight);
-      first.sums[element] = sum;  // no other thread reads this element
-      if (element % kValueColumns == 0) {
-        maxima[element / kValueColumns] = maximum;
-        totals[element / kValueColumns] = weight;
+    // Into shared memory.
+    float* const sums = reinterpret_cast<float*>(own);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = row_group * 16 + lane / 4 + 8 * half;
+      const float weight = softmax.total(half);
+      if (lane % 4 == 0) {
+        row_sums[key_group].maxima[row] = softmax.maxima[half] * factor;
+        row_sums[key_group].weights[row] = weight;
+      }
+#pragma unroll
+      for (int i = 2 * half; i < kValueColumns / 2; i += 4 * kOfWord) {
+        float* const to = sums + row * kValueColumns + i / 4 * 8 + lane % 4 * 2 * kOfWord;
+        if constexpr (kOfWord == 1) {
+          *reinterpret_cast<float2*>(to) = make_float2(result[i], result[i + 1]);
+        } else {
+          *reinterpret_cast<float4*>(to) = make_float4(result[i], result[i + 4], result[i + 1], result[i + 5]);
+        }
       }
     }
     __syncthreads();
-    if (threadIdx.x < rows) {
-      first.maxima[threadIdx.x] = maxima[threadIdx.x];
-      first.weights[threadIdx.x] = totals[threadIdx.x];
+
+    constexpr int kFours = kValueColumns / 4;  // of a row
+    auto combined_warps = [&](int row, int at) {
+      Four four;
+#pragma unroll
+      for (int i = 0; i < kKeyGroups; ++i)
+        four.add(row_sums[i].maxima[row], row_sums[i].weights[row],
+                 reinterpret_cast<const float4*>(areas + i * Stages * kStage)[at]);
+      return four;
+    };
+    if constexpr (Cluster > 1) {
+      if constexpr (kKeyGroups > 1) {
+        for (int i = threadIdx.x; i < tile_rows * kFours; i += kThreads) {
+          const Four four = combined_warps(i / kFours, i);
+          reinterpret_cast<float4*>(areas)[i] = four.sum;  // no other thread reads these
+          if (i % kFours == 0) {
+            row_sums[kOfBlock].maxima[i / kFours] = four.maximum;
+            row_sums[kOfBlock].weights[i / kFours] = four.weight;
+          }
+        }
+      }
+      cluster_sync();
     }
-    cluster_sync();
-    auto of_split = [](int number, const float* place) { return load_dsmem(place, number); };
-    for (int element = split * 32 * Warps + threadIdx.x; element < rows * kValueColumns; element += Splits * 32 * Warps) {
-      combine<Splits>(first, element, of_split, maximum, sum, weight);
-      add_sink(element, maximum, weight);
-      store(element, weight == 0.0f ? 0.0f : sum / weight);
+    // This block's rows of the worker's result.
+    const int share = (tile_rows + Cluster - 1) / Cluster;
+    const int begin_row = min(rank * share, tile_rows), end_row = min(begin_row + share, tile_rows);
+    auto store = [&](int row, int at, Four& four) {
+      const int head = kv_head * group + (first_row + row) / queries, column = at % kFours * 4;
+      if constexpr (sizeof...(Form) != 0) four.weight += scoring.sink(head, four.maximum);
+      const float factor =
+          four.weight == 0.0f ? 0.0f : problem.caches.scale(problem.caches.value_scales, kv_head) / four.weight;
+      T* const to = out + of_out.of(batch, head, (first_row + row) % queries) + column;
+      const float values[4] = {four.sum.x * factor, four.sum.y * factor, four.sum.z * factor, four.sum.w * factor};
+      if (packs_results && (Head::kIsExact || column < head_sizes.value_dim())) {
+        *reinterpret_cast<uint2*>(to) = make_uint2(packed_pair<T>(values[0], values[1]), packed_pair<T>(values[2], values[3]));
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (Head::kIsExact || column + i < head_sizes.value_dim()) to[i] = static_cast<T>(values[i]);
+      }
+    };
+    float* const of_worker = of_workers + (2 * worker + piece.slot()) * kPartial;
+    for (int i = begin_row * kFours + threadIdx.x; i < end_row * kFours; i += kThreads) {
+      const int row = i / kFours;
+      Four four;
+      if constexpr (Cluster == 1) {
+        four = combined_warps(row, i);
+      } else {
+#pragma unroll
+        for (int block = 0; block < Cluster; ++block)
+          four.add(load_dsmem(row_sums[kOfBlock].maxima + row, block), load_dsmem(row_sums[kOfBlock].weights + row, block),
+                   load_dsmem_four(reinterpret_cast<const float4*>(areas) + i, block));
+      }
+      if (piece.is_whole()) {
+        store(row, i, four);
+      } else {
+        reinterpret_cast<float4*>(of_worker)[i] = four.sum;
+        if (i % kFours == 0) {
+          of_worker[kRows * kValueColumns + row] = four.maximum;
+          of_worker[kRows * kValueColumns + kRows + row] = four.weight;
+        }
+      }
     }
-    cluster_sync();  // a block must not exit while others read its shared memory
+    if (!piece.is_whole()) {
+      const int first = work.first_worker(piece), last = work.last_worker(piece);
+      const int first_slot = work.first_slot(piece, first);
+      if (arrivals.is_last(rank, worker, piece.slot(), first, first_slot, last, &is_last)) {
+        for (int i = begin_row * kFours + threadIdx.x; i < end_row * kFours; i += kThreads) {
+          const int row = i / kFours;
+          Four four;
+#pragma unroll 16
+          for (int each = first; each <= last; ++each) {
+            const float* const other = of_workers + (2 * each + (each == first ? first_slot : 0)) * kPartial;
+            const float* const of_rows = other + kRows * kValueColumns + row;
+            four.add(__ldcg(of_rows), __ldcg(of_rows + kRows), __ldcg(reinterpret_cast<const float4*>(other) + i));
+          }
+          store(row, i, four);
+        }
+      }
+    }
+    if constexpr (Cluster > 1) {
+      cluster_sync();  // others read this block's shared memory
+    } else {
+      __syncthreads();
+    }
   }
 }
 
-// The operands and the rules of `attention_sm80.cu`.
-template <class T, class Head, int Warps, int Stages, int Splits, int Layout = kByHeads, class... Form>
-__global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
-    attention_decode(const T* __restrict__ q,
-                     const T* __restrict__ k,
-                     const T* __restrict__ v,
-                     const void* __restrict__ mask,
-                     T* __restrict__ out,
-                     float scale,
-                     bool causal,
-                     int batches,
-                     int heads,
-                     int kv_heads,
-                     int queries,
-                     int keys,
-                     int mask_rows,
-                     bool mask_is_bool,
-                     int dim,
-                     int value_dim,
-                     const int* __restrict__ spans,
-                     int mask_batches,
-                     int mask_heads,
-                     Form... form) {
-  const int group = heads / kv_heads, masks = mask_heads == 1 ? 1 : group;  // masks of a head of keys
-  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys,
-                         static_cast<int>(blockIdx.z), static_cast<int>(blockIdx.y) * group);
-  const Span span = of_head.span_of_heads(masks);
-  const TileMask of_tile = of_head.of_tile(0, span);
-  const Scoring<T, ScoreForm<T, Form...>> scoring{{form...}, of_tile, causal, scale};
-  decode<T, Head, Warps, Stages, Splits, Layout>(
-      Head(dim, value_dim), q, k, v, out, scoring, span, masks == 1 ? 0 : mask_rows, heads, kv_heads, queries, keys);
+// As many blocks as a multiprocessor has shared memory for, up to two, which limits registers.
+template <class U, class Head, int Groups, int Keys, int Stages>
+constexpr int kResident =
+    kTileBytes<16 * Groups, Head::kColumns> +
+                kWarps<Groups> / Groups * Stages *
+                    (kTileBytes<Keys, Head::kColumns * sizeof(U) / 2> + kTileBytes<Keys, Head::kValueColumns * sizeof(U) / 2>) <=
+                112 * 1024 &&
+            Groups <= 4
+        ? 2
+        : 1;
+#define CUDA_KERNELS_DECODE(U) \
+  __launch_bounds__(32 * kWarps<Groups>, (kResident<U, Head, Groups, Keys, Stages>)) CUDA_KERNELS_CLUSTER(Cluster)
+
+// The operands and the rules of `attention_sm80.cu`, and memory of the launch's own.
+template <class T, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout = kByHeads, class... Form>
+__global__ void CUDA_KERNELS_DECODE(T) attention_decode(const T* __restrict__ q,
+                                                        const T* __restrict__ k,
+                                                        const T* __restrict__ v,
+                                                        const void* __restrict__ mask,
+                                                        T* __restrict__ out,
+                                                        float scale,
+                                                        bool causal,
+                                                        int batches,
+                                                        int heads,
+                                                        int kv_heads,
+                                                        int queries,
+                                                        int keys,
+                                                        int mask_rows,
+                                                        bool mask_is_bool,
+                                                        int dim,
+                                                        int value_dim,
+                                                        const int* __restrict__ spans,
+                                                        int mask_batches,
+                                                        int mask_heads,
+                                                        float* scratch,
+                                                        Form... form) {
+  const Problem<T, Caches<T, false>, Form...> problem{mask,       spans,        nullptr, mask_batches, mask_heads,
+                                                      mask_rows,  mask_is_bool, causal,  scale,        heads,
+                                                      kv_heads,   queries,      keys,    {},           {form...}};
+  decode<T, Head, Groups, Keys, Stages, Cluster, Layout>(Head(dim, value_dim), q, k, v, out, scratch, problem, batches);
 }
 
 // With a KV cache that has `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
-// before `length - queries + 1 + i`.
-template <class T, class Head, int Warps, int Stages, int Splits>
-__global__ void __launch_bounds__(32 * Warps) CUDA_KERNELS_CLUSTER(Splits)
-    cached_attention(const T* __restrict__ q,
-                     const T* __restrict__ k,
-                     const T* __restrict__ v,
-                     const int* __restrict__ lengths,
-                     T* __restrict__ out,
-                     float scale,
-                     int heads,
-                     int kv_heads,
-                     int queries,
-                     int cache,
-                     int dim,
-                     int value_dim) {
-  const int length = max(0, min(lengths[blockIdx.z], cache));
-  const TileMask none{nullptr, TileMask::kNone, 0, length, 0, 0};
-  const Scoring<T> scoring{{}, none, true, scale, length - queries};
-  decode<T, Head, Warps, Stages, Splits, false>(
-      Head(dim, value_dim), q, k, v, out, scoring, Span::of_all(length), 0, heads, kv_heads, queries, cache);
+// before `length - queries + 1 + i`. Keys and values may be of 8 bits, of type U; then `scales` are what they are multiplied by:
+// those of keys, those of values, and how many of each there are.
+template <class T, class U, class Head, int Groups, int Keys, int Stages, int Cluster, class... Scales>
+__global__ void CUDA_KERNELS_DECODE(U) cached_attention(const T* __restrict__ q,
+                                                        const U* __restrict__ k,
+                                                        const U* __restrict__ v,
+                                                        const int* __restrict__ lengths,
+                                                        T* __restrict__ out,
+                                                        float scale,
+                                                        int batches,
+                                                        int heads,
+                                                        int kv_heads,
+                                                        int queries,
+                                                        int cache,
+                                                        int dim,
+                                                        int value_dim,
+                                                        float* scratch,
+                                                        Scales... scales) {
+  using Cache = Caches<U, false>;
+  const Problem<T, Cache> problem{nullptr, nullptr, lengths, 1,       1,     1, false, true, scale, heads, kv_heads,
+                                  queries, cache,   Cache{nullptr, 0, 0, 0, scales...},  {}};
+  decode<T, Head, Groups, Keys, Stages, Cluster, kByHeads>(Head(dim, value_dim), q, k, v, out, scratch, problem, batches);
+}
+
+// The same with pages [pages, kv_heads, page_size, dim], or by position [pages, page_size, kv_heads, dim], of which sequence b
+// has those whose numbers are in row b of `table` [batch, table_width].
+template <class T, class U, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout, class... Scales>
+__global__ void CUDA_KERNELS_DECODE(U) paged_attention(const T* __restrict__ q,
+                                                       const U* __restrict__ k,
+                                                       const U* __restrict__ v,
+                                                       const int* __restrict__ table,
+                                                       const int* __restrict__ lengths,
+                                                       T* __restrict__ out,
+                                                       float scale,
+                                                       int batches,
+                                                       int heads,
+                                                       int kv_heads,
+                                                       int queries,
+                                                       int pages,
+                                                       int page_size,
+                                                       int table_width,
+                                                       int dim,
+                                                       int value_dim,
+                                                       float* scratch,
+                                                       Scales... scales) {
+  using Cache = Caches<U, true>;
+  const Problem<T, Cache> problem{nullptr,  nullptr, lengths, 1, 1, 1, false, true, scale, heads, kv_heads, queries,
+                                  page_size * table_width, Cache{table, pages, page_size, table_width, scales...}, {}};
+  decode<T, Head, Groups, Keys, Stages, Cluster, Layout>(Head(dim, value_dim), q, k, v, out, scratch, problem, batches);
 }
 
 }  // namespace cuda_kernels

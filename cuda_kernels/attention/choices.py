@@ -1,17 +1,18 @@
 """Which attention kernel a call gets: few queries or many, with tensor cores or without.
 
-Heads of 16 bits take tensor cores (`prefill.py`, `decode.py`), except in the kernels for heads of
-32 alone; these and f32 take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what
-GPUs run, and runs on a CPU by itself too.
+Rules say which, from what was measured on an H200 (docs/kernels/attention.md). Heads of 16 bits
+take tensor cores (`prefill.py`, `decode.py`, `paged.py`), except in the kernels for heads of 32
+alone; these and f32 take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what GPUs
+run, and runs on a CPU by itself too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import custom_dispatch as cd
-from cuda_kernels.attention.decode import SPLITS, SPLITS_OF_TABLES, decode, decode_cache
+from cuda_kernels.attention.decode import FEW_QUERIES, Decode, decode, decode_cache, forms_of
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.names import (
     ANY_HEAD,
@@ -21,45 +22,36 @@ from cuda_kernels.attention.names import (
     BY_POSITION,
     CACHED,
     CACHED_ANY_HEAD,
+    CACHED_SMALL,
     CAPPED,
     ON_TENSOR_CORES,
+    PAGED,
     kernel_name,
 )
-from cuda_kernels.attention.prefill import PREFILLS_OF_TABLES, Prefill, prefill
+from cuda_kernels.attention.paged import CACHE, paged
+from cuda_kernels.attention.prefill import SMALL, SMALL_RULE, prefill
+from cuda_kernels.attention.signature import keys
 from cuda_kernels.attention.simt import declare
 from cuda_kernels.shared.lazily import lazily
-from custom_dispatch.kernel.expr import Condition
+from custom_dispatch.kernel.expr import Condition, Expr
 
 
-@cache
 def choose(dtype: str, dim: int, mask: str = "keys", *, layout: str = "bhsd") -> cd.Choice:
-    """The kernels for a type, a size of heads and a form of mask, few queries first.
-
-    Which is taken was measured on an H200 for bf16 without a mask; the others take the same.
-    """
-    forms = (*SPLITS, *SPLITS_OF_TABLES)
-    decoding = [decode(dtype, dim, mask, each, layout=layout) for each in forms]
-    others = [
-        prefill(dtype, dim, mask, layout=layout, form=form)
-        for form in (Prefill(), *PREFILLS_OF_TABLES)
-    ]
-    is_own = (dtype, mask, layout) == ("bf16", "keys", "bhsd")
+    """The kernels for a type, a size of heads and a form of mask, few queries first."""
+    decoding = {form: decode(dtype, dim, mask, form, layout=layout) for form in forms_of(dim)}
+    small = [prefill(dtype, dim, mask, layout=layout, form=SMALL)] if dim in SMALL.tiles else []
     return cd.Choice(
         kernel_name("", dtype, str(dim), mask, layout),
-        [*decoding, *others],
-        tuning=f"attention_{dim}.tuning.json" if is_own else choose("bf16", dim),
-        rules=_rules(decoding),
+        [*decoding.values(), *small, prefill(dtype, dim, mask, layout=layout)],
+        rules=_rules(decoding) | {each.name: SMALL_RULE for each in small},
     )
 
 
 def choose_cached(dtype: str, dim: int) -> cd.Choice:
     """The kernels for few queries and a partly filled KV cache."""
-    decoding = [decode_cache(dtype, dim, form) for form in (*SPLITS, *SPLITS_OF_TABLES)]
+    decoding = {form: decode_cache(dtype, dim, form) for form in forms_of(dim)}
     return cd.Choice(
-        f"cached_attention_{dtype}_{dim}",
-        decoding,
-        tuning=choose("bf16", dim),
-        rules=_rules(decoding),
+        f"cached_attention_{dtype}_{dim}", [*decoding.values()], rules=_rules_of_caches(decoding)
     )
 
 
@@ -78,10 +70,11 @@ def choose_any_head(
     if dtype == "f32":
         return cd.Choice(name, [one(head) for head in UP_TO])
 
-    def few(head: UpTo) -> list[cd.Kernel]:
-        return [
-            decode(dtype, head, mask, form, layout=layout, is_capped=is_capped) for form in SPLITS
-        ]
+    def few(head: UpTo) -> dict[Decode, cd.Kernel]:
+        return {
+            form: decode(dtype, head, mask, form, layout=layout, is_capped=is_capped)
+            for form in forms_of(head)
+        }
 
     def many(head: UpTo) -> cd.Kernel:
         return prefill(dtype, head, mask, layout=layout, is_capped=is_capped)
@@ -89,29 +82,47 @@ def choose_any_head(
     decoding = {head: few(head) for head in UP_TO}
     return cd.Choice(
         name,
-        [each for head in UP_TO for each in (*decoding[head], many(head))],
-        rules=_rules_of(decoding.values()),
+        [each for head in UP_TO for each in (*decoding[head].values(), many(head))],
+        rules={k: rule for each in decoding.values() for k, rule in _rules(each).items()},
     )
 
 
-def choose_cached_any_head(dtype: str) -> cd.Choice:
-    """The same for few queries and a partly filled KV cache."""
-    decoding = [[decode_cache(dtype, head, form) for form in SPLITS] for head in UP_TO]
+def choose_cached_any_head(dtype: str, stored: str = "") -> cd.Choice:
+    """The same for few queries and a partly filled KV cache, whose type may be one of 8 bits."""
+    name = "_".join(filter(None, ("cached_attention", dtype, stored.lower())))
+    return _of_caches(name, lambda head, form: decode_cache(dtype, head, form, stored))
+
+
+def choose_paged(name: str, dtype: str, layout: str, stored: str) -> cd.Choice:
+    """The same with a cache in pages."""
+    return _of_caches(
+        name, lambda head, form: paged(dtype, head, form, layout=layout, stored=stored), CACHE
+    )
+
+
+def _of_caches(
+    name: str, kernel: Callable[[UpTo, Decode], cd.Kernel], cache: Expr = keys
+) -> cd.Choice:
+    decoding = [{form: kernel(head, form) for form in forms_of(head)} for head in UP_TO]
+    rules = [_rules_of_caches(kernels, cache) for kernels in decoding]
     return cd.Choice(
-        f"cached_attention_{dtype}",
-        [kernel for kernels in decoding for kernel in kernels],
-        rules=_rules_of(decoding),
+        name,
+        [each for kernels in decoding for each in kernels.values()],
+        rules={name: rule for each in rules for name, rule in each.items()},
     )
 
 
-def _rules_of(groups: Iterable[Sequence[cd.Kernel]]) -> dict[str, list[Condition]]:
-    return {name: rule for kernels in groups for name, rule in _rules(kernels).items()}
-
-
-def _rules(kernels: Sequence[cd.Kernel]) -> dict[str, list[Condition]]:
+def _rules(kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Condition]]:
     """The rules of the kernels for few queries, by their names."""
-    pairs = zip(kernels, (*SPLITS, *SPLITS_OF_TABLES), strict=False)  # tables may lack
-    return {kernel.name: form.rule for kernel, form in pairs if form.rule}
+    return {kernel.name: [*form.rule(), *FEW_QUERIES] for form, kernel in kernels.items()}
+
+
+def _rules_of_caches(
+    kernels: Mapping[Decode, cd.Kernel], cache: Expr = keys
+) -> dict[str, list[Condition]]:
+    """The same where the last of them takes any number of queries."""
+    rules = {kernel.name: form.rule(cache) for form, kernel in kernels.items()}
+    return {name: rule for name, rule in rules.items() if rule}
 
 
 def _attention(dtype: str, dim: int, mask: str, layout: str = "bhsd") -> cd.Kernel | cd.Choice:
@@ -130,6 +141,8 @@ _TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
     **{name: partial(choose_any_head, *form) for name, form in ANY_HEAD.items()},
     **{name: partial(choose_any_head, *form, is_capped=True) for name, form in CAPPED.items()},
     **{name: partial(choose_cached_any_head, dtype) for name, dtype in CACHED_ANY_HEAD.items()},
+    **{name: partial(choose_cached_any_head, *form) for name, form in CACHED_SMALL.items()},
+    **{name: partial(choose_paged, name, *form) for name, form in PAGED.items()},
 }
 
 __getattr__, __dir__ = lazily(globals(), _TABLE)

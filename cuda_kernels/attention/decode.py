@@ -1,19 +1,21 @@
 """Attention of few queries on tensor cores: the declarations for `attention_decode.cu`.
 
 For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between
-these and `prefill.py`. A name says the warps, the stages of each and the blocks of a cluster that
-split the keys, on sm_90, and then the warps and stages on GPUs from sm_80 on:
-`decode_attention_bf16_64_w8_s6_c2_sm80_w4_s2`.
+these and `prefill.py`. A name says the rows of a tile, which are the queries of all heads that
+share a head of keys, and the blocks of a worker, which are a cluster on sm_90:
+`decode_attention_bf16_64_r16_c8`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import custom_dispatch as cd
 from cuda_kernels.attention.head_sizes import (
     Head,
     UpTo,
+    columns_of,
     name_of,
     requirements,
     sizes_of,
@@ -38,131 +40,199 @@ from cuda_kernels.attention.signature import (
     queries,
 )
 from cuda_kernels.shared.c_types import C_TYPES
-from custom_dispatch.kernel.expr import Condition
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from custom_dispatch.kernel.expr import Condition, Expr
+from custom_dispatch.kernel.operand import Operand
 
-DECODED_ROWS = 16
-"""Queries, of all heads that share a head of keys, that `attention_decode.cu` takes."""
+STEP_KEYS = 64
+"""Keys of a step of a block, in most kernels; others have 32."""
+ROWS_OF_KEYS = heads * queries
+"""Rows of the tiles of all heads of keys of a sequence."""
 
 
 @dataclass(frozen=True)
-class SplitKV:
-    """How `attention_decode.cu` splits the keys of a head: the numbers of its template."""
+class Tile:
+    """How `attention_decode.cu` works: the numbers of its template."""
 
-    warps: int
+    groups: int
+    """Warps that share keys; each has 16 rows."""
+    keys: int
+    """Of a step of these."""
     stages: int
-    cluster: int = 1
-    """Blocks that split a head."""
 
-    def shared_bytes(self, head: Head) -> int:
-        """A tile of queries, and of each warp the stages, of 16 keys and 16 values."""
-        columns, value_columns = whole_columns_of(head)
-        return 32 * (columns + self.warps * self.stages * (columns + value_columns))
+    @property
+    def rows(self) -> int:
+        """Of a tile."""
+        return 16 * self.groups
 
-    def entry(
-        self,
-        name: str,
-        dtype: str,
-        head: Head,
-        layout: str = "bhsd",
-        *,
-        is_capped: bool = False,
-    ) -> str:
-        """The instance of a template."""
-        form = form_of(dtype, layout, is_capped=is_capped)
-        numbers = f"{self.warps}, {self.stages}, {self.cluster}{form}"
-        return f"cuda_kernels::{name}<{C_TYPES[dtype]}, {template_of(head)}, {numbers}>"
+    @property
+    def warps(self) -> int:
+        """Of a block."""
+        return max(self.groups, 4)
+
+    def shared_bytes(self, head: Head, stored: str = "") -> int:
+        """A tile of queries, and stages of keys and values."""
+        columns, _ = whole_columns_of(head)
+        of_keys = self.warps // self.groups * self.keys * self.stages * _words_of(head, stored)
+        return 2 * (self.rows * columns + of_keys)
+
+    def storing(self, head: Head, stored: str) -> Tile:
+        """The same with as many stages of caches of a type as the memory has room for."""
+        stages = self.stages * _words_of(head, "") // _words_of(head, stored)
+        return replace(self, stages=stages)
 
 
-WITHOUT_CLUSTERS = SplitKV(4, 2)
-"""On GPUs without clusters; it fits into the shared memory of all of them."""
-WARPS_AND_STAGES_UP_TO = {
-    UpTo(64, 64): ((8, 6), (4, 2)),
-    UpTo(96, 96): ((8, 3), (4, 2)),
-    UpTo(128, 128): ((8, 3), (4, 2)),
-    UpTo(192, 128): ((4, 4), (4, 2)),
-    UpTo(192, 192): ((4, 4), (2, 3)),
-    UpTo(256, 256): ((4, 3), (2, 2)),
+def _words_of(head: Head, stored: str) -> int:
+    """What a key and a value take in shared memory, in 16-bit words: whole parts of 64."""
+    words = [-(-each // 2) if stored else each for each in columns_of(head)]
+    return sum(-(-each // 64) * 64 for each in words)
+
+
+TILES: dict[int, dict[Head, tuple[Tile, Tile]]] = {
+    16: {
+        32: (Tile(1, 16, 6), Tile(1, 16, 4)),
+        64: (Tile(1, 16, 6), Tile(1, 16, 4)),
+        128: (Tile(1, 16, 3), Tile(1, 16, 2)),
+        UpTo(64, 64): (Tile(1, 16, 6), Tile(1, 16, 4)),
+        UpTo(96, 96): (Tile(1, 16, 3), Tile(1, 16, 2)),
+        UpTo(128, 128): (Tile(1, 16, 3), Tile(1, 16, 2)),
+        UpTo(192, 128): (Tile(1, 16, 2), Tile(1, 16, 2)),
+        UpTo(192, 192): (Tile(1, 16, 2), Tile(2, 16, 3)),
+        UpTo(256, 256): (Tile(1, 16, 3), Tile(2, 16, 2)),
+    },
+    64: {
+        32: (Tile(4, 64, 6), Tile(4, 64, 4)),
+        64: (Tile(4, 64, 6), Tile(4, 64, 4)),
+        128: (Tile(4, 64, 3), Tile(4, 64, 2)),
+        UpTo(64, 64): (Tile(4, 64, 6), Tile(4, 64, 4)),
+        UpTo(96, 96): (Tile(4, 64, 3), Tile(4, 64, 2)),
+        UpTo(128, 128): (Tile(4, 64, 3), Tile(4, 64, 2)),
+        UpTo(192, 128): (Tile(4, 64, 2), Tile(4, 32, 3)),
+        UpTo(192, 192): (Tile(4, 32, 3), Tile(4, 32, 3)),
+        UpTo(256, 256): (Tile(4, 32, 5), Tile(4, 32, 2)),
+    },
+    128: {
+        128: (Tile(8, 64, 5), Tile(4, 64, 2)),
+        UpTo(96, 96): (Tile(8, 64, 5), Tile(4, 64, 2)),
+        UpTo(128, 128): (Tile(8, 64, 5), Tile(4, 64, 2)),
+        UpTo(192, 128): (Tile(8, 64, 4), Tile(4, 32, 3)),
+        UpTo(192, 192): (Tile(8, 32, 6), Tile(4, 32, 3)),
+        UpTo(256, 256): (Tile(8, 32, 4), Tile(4, 32, 2)),
+    },
 }
-"""For heads up to these sizes: the warps and stages on GPUs with clusters, and without, where they
-fit into the 99 KiB of sm_86."""
+"""By the rows of a name and the size of heads: on GPUs with clusters, where two blocks fit into a
+multiprocessor but for heads over 192, and without, where a block fits into the 99 KiB of sm_86.
+There a tile of 16 rows becomes one of 32 where that saves memory."""
 
 
 @dataclass(frozen=True)
 class Decode:
-    """One kernel for few queries: how it splits keys, and the sizes that it is for.
+    """One kernel for few queries."""
 
-    The bytes in flight are the same for every size of heads.
-    """
-
+    rows: int
+    """Of a tile: 16, 64 or 128."""
     cluster: int
-    """Blocks that split a head of keys. More blocks than multiprocessors gain nothing."""
-    least_heads: int = 0
-    """KV heads of all sequences together, from which on it is used where no table says."""
-    warps: int = 8
-    depth: int = 3
-    """Stages for heads of 128; smaller heads have more."""
-    without: SplitKV = WITHOUT_CLUSTERS
-    """The same for heads of 64 on a GPU without clusters; for heads of 128 no other fits into the
-    99 KiB that a block of sm_86 and sm_89 can have."""
-
-    def name(self, head: Head) -> str:
-        """The end of the kernel's name, for a size of heads."""
-        form, without = self.split(head), self.split_without(head)
-        return (
-            f"w{form.warps}_s{form.stages}_c{form.cluster}_sm80_w{without.warps}_s{without.stages}"
-        )
-
-    def split(self, head: Head) -> SplitKV:
-        """How it splits keys."""
-        if isinstance(head, UpTo):
-            return SplitKV(*WARPS_AND_STAGES_UP_TO[head][0], self.cluster)
-        return SplitKV(self.warps, self.depth * 128 // head, self.cluster)
-
-    def split_without(self, head: Head) -> SplitKV:
-        """How it splits keys on a GPU without clusters."""
-        if isinstance(head, UpTo):
-            return SplitKV(*WARPS_AND_STAGES_UP_TO[head][1])
-        return self.without if head == 64 else WITHOUT_CLUSTERS
+    """Blocks of a worker. With more of them there are fewer partial results in memory, and each of
+    a cluster's blocks combines some of the rows."""
 
     @property
-    def rule(self) -> list[Condition]:
-        """The sizes that it is for, where no table says."""
-        return [batch * kv_heads >= self.least_heads] if self.least_heads else []
+    def name(self) -> str:
+        """The end of the kernel's name."""
+        return f"r{self.rows}_c{self.cluster}"
+
+    def tiles(self, head: Head, stored: str = "") -> tuple[Tile, Tile]:
+        """With clusters, and without; `stored`: the type of caches, if it has 8 bits."""
+        with_clusters, without = (each.storing(head, stored) for each in TILES[self.rows][head])
+        return with_clusters, without
+
+    def rule(self, cache: Expr = keys) -> list[Condition]:
+        """The sizes that it is for, of those that the ones before it in `forms_of` leave.
+
+        `cache`: the keys that a sequence has at most.
+        """
+        if self.cluster > 1:
+            few_tiles = [self.tiles_of_all <= MOST_OF_CLUSTERS[self.rows]]
+            return [*few_tiles, *([16 * kv_heads >= ROWS_OF_KEYS] if self.rows == 16 else [])]
+        if self.rows == 16:
+            return [16 * kv_heads >= ROWS_OF_KEYS]
+        if self.rows == 128:
+            # They read keys and values once that smaller tiles read twice.
+            return [64 * kv_heads < ROWS_OF_KEYS, self.tiles_of_all > 60, cache >= 4096]
+        return []
+
+    @property
+    def tiles_of_all(self) -> Expr:
+        """Tiles of rows of all sequences."""
+        return batch * kv_heads * cd.ceildiv(ROWS_OF_KEYS, self.rows * kv_heads)
+
+    def workers(self, cluster: int, cache: Expr = keys) -> Expr:
+        """As many as are busy: two blocks for each multiprocessor, or one for each step."""
+        steps = self.tiles_of_all * cd.ceildiv(cache, STEP_KEYS)
+        return cd.maximum(
+            cd.minimum(PLACES[cluster] // (self.rows // 64 or 1), cd.ceildiv(steps, cluster)), 1
+        )
+
+    def scratch(self, head: Head, cache: Expr = keys) -> cd.Scratch:
+        """Of each worker two partial results, and 16 bytes for each block and each of these."""
+        _, value_columns = columns_of(head)
+        rows = max(tile.rows for tile in self.tiles(head))
+        size = 2 * rows * (value_columns + 2) + 8
+        return cd.Scratch("partial_results", "f32", [self.workers(1, cache) * size])
 
 
-SPLITS = (Decode(1, 96), Decode(2, 24), Decode(8))
-SPLITS_OF_TABLES = (
-    Decode(4, warps=4, without=SplitKV(4, 3)),
-    Decode(1, depth=2, without=SplitKV(8, 2)),
-    Decode(8, warps=4, without=SplitKV(4, 4)),
-    Decode(2, warps=4),
-)
-"""More of them; `custom-dispatch tune` says which is for which sizes."""
-
-
-def _on_clusters(
+def launches(
     name: str,
-    dtype: str,
+    types: str,
     head: Head,
     form: Decode,
-    layout: str = "bhsd",
     *,
-    is_capped: bool = False,
-) -> dict[str, cd.Implementation]:
-    split = form.split(head)
-    found = cd.Implementation(
-        entry=split.entry(name, dtype, head, layout, is_capped=is_capped),
-        block=32 * split.warps,
-        grid=(split.cluster, kv_heads, batch),
-        dynamic_shared_memory=split.shared_bytes(head),
-        cluster=split.cluster,
-    )
-    return {"cuda:sm_90": found, "cuda:sm_90a": found}
+    behind: str = "",
+    cache: Expr = keys,
+    stored: str = "",
+) -> dict[str, Any]:
+    """What a declaration says of launches: by the template's first and last arguments.
+
+    Parameters
+    ----------
+    cache
+        The keys that a sequence has at most.
+    stored
+        The type of caches, if it has 8 bits.
+    """
+
+    def launch(tile: Tile, cluster: int) -> dict[str, Any]:
+        numbers = f"{tile.groups}, {tile.keys}, {tile.stages}, {cluster}{behind}"
+        return {
+            "entry": f"cuda_kernels::{name}<{types}, {template_of(head)}, {numbers}>",
+            "block": 32 * tile.warps,
+            "grid": form.workers(cluster, cache) * cluster,
+            "dynamic_shared_memory": tile.shared_bytes(head, stored),
+        }
+
+    with_clusters, without = form.tiles(head, stored)
+    clustered = cd.Implementation(**launch(with_clusters, form.cluster), cluster=form.cluster)
+    both = {"cuda:sm_90": clustered, "cuda:sm_90a": clustered}
+    return launch(without, 1) | {"source": "attention_decode.cu", "implementations": both}
 
 
-def _few_rows(head: Head) -> list[Condition]:
-    few = [heads % kv_heads == 0, queries >= 1, queries * heads <= DECODED_ROWS * kv_heads]
-    return [*few, *requirements(head)]
+_BLOCKS_OF_PREFILL = batch * heads * cd.ceildiv(queries, 128)
+FEW_QUERIES = [
+    cd.where(queries <= 128, 0, _BLOCKS_OF_PREFILL) <= MULTIPROCESSORS // 2,
+    cd.where(queries <= 16, 0, 16 * queries) <= keys,
+]
+"""Where these are taken rather than `prefill.py`: up to 128 queries, and more where its blocks
+would leave half of the multiprocessors without work; and 16 keys or more for each of many."""
+MOST_OF_CLUSTERS = {16: 16, 64: 32}
+"""Tiles of so many rows that clusters are for."""
+PLACES = {1: 2 * MULTIPROCESSORS, 8: 28}
+"""Blocks, and clusters of so many blocks, that an H100 and an H200 run at once, two blocks on a
+multiprocessor."""
+_FORMS = (Decode(16, 8), Decode(16, 1), Decode(64, 8), Decode(128, 1), Decode(64, 1))
+
+
+def forms_of(head: Head) -> tuple[Decode, ...]:
+    """Those for a size of heads, in the order in which calls take them."""
+    return tuple(form for form in _FORMS if form.rows < 128 or columns_of(head)[0] > 64)
 
 
 def decode(
@@ -174,57 +244,89 @@ def decode(
     layout: str = "bhsd",
     is_capped: bool = False,
 ) -> cd.Kernel:
-    """The kernel for few queries and many keys; by position for one query."""
-    name = "attention_decode"
-    requires = [*_few_rows(head), *mask_requirements(mask)]
-    on_clusters = _on_clusters(name, dtype, head, form, layout, is_capped=is_capped)
-    split = form.split_without(head)
+    """The kernel for few queries and many keys."""
+    behind = form_of(dtype, layout, is_capped=is_capped)
+    launch = launches("attention_decode", C_TYPES[dtype], head, form, behind=behind)
+    launch["implementations"]["cpu"] = on_cpu(
+        dtype, head, layout, is_capped=is_capped, entry="attention_decode_cpu"
+    )
     which = "capped_decode_" if is_capped else "decode_"
+    given = operands(dtype, head, mask, layout, is_capped=is_capped)
+    before = len(given) - (2 if is_capped else 0)
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, layout, form.name(head)),
-        source="attention_decode.cu",
-        entry=split.entry(name, dtype, head, layout, is_capped=is_capped),
-        operands=operands(dtype, head, mask, layout, is_capped=is_capped),
-        block=32 * split.warps,
-        grid=(1, kv_heads, batch),
-        dynamic_shared_memory=split.shared_bytes(head),
-        requires=[*requires, queries == 1] if layout == "bshd" else requires,
+        kernel_name(which, dtype, name_of(head), mask, layout, form.name),
+        operands=[*given[:before], form.scratch(head), *given[before:]],
+        requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
         reference=REFERENCES[layout],
         flops=flops(head),
-        implementations=on_clusters | {"cpu": on_cpu(dtype, head, layout, is_capped=is_capped)},
+        **launch,
     )
 
 
-def decode_cache(dtype: str, head: Head, form: Decode) -> cd.Kernel:
+def decode_cache(dtype: str, head: Head, form: Decode, stored: str = "") -> cd.Kernel:
     """The same with a KV cache that has `lengths` keys, for each sequence.
 
     The queries are the last of the keys: each sees the keys up to its own.
+
+    Parameters
+    ----------
+    stored
+        The type of the cache, if it has 8 bits: f8E4M3FN or f8E5M2. Then `key_scales` and
+        `value_scales` are what its numbers are multiplied by, one for all or one for each head.
     """
-    split = form.split_without(head)
     dim, value_dim = sizes_of(head)
+    types = f"{C_TYPES[dtype]}, {STORED_TYPES.get(stored, C_TYPES[dtype])}"
+    behind = SCALES_OF_TEMPLATES if stored else ""
+    launch = launches("cached_attention", types, head, form, behind=behind, stored=stored)
+    if not stored:
+        launch["implementations"]["cpu"] = cached_on_cpu(dtype, head)
     return cd.Kernel(
-        f"decode_cache_{dtype}_{name_of(head)}_{form.name(head)}",
-        source="attention_decode.cu",
-        entry=split.entry("cached_attention", dtype, head),
+        cache_name("decode_cache", dtype, stored, head, form),
         operands=[
             cd.In("q", dtype, [batch, heads, queries, dim]),
-            cd.In("k", dtype, [batch, kv_heads, keys, dim]),
-            cd.In("v", dtype, [batch, kv_heads, keys, value_dim]),
+            cd.In("k", stored or dtype, [batch, kv_heads, keys, dim]),
+            cd.In("v", stored or dtype, [batch, kv_heads, keys, value_dim]),
             cd.In("lengths", "i32", [batch]),
             cd.Out("out", dtype, [batch, heads, queries, value_dim]),
             cd.Scalar("scale", "f32"),
+            cd.Scalar("batch", "i32", batch),
             cd.Scalar("heads", "i32", heads),
             cd.Scalar("kv_heads", "i32", kv_heads),
             cd.Scalar("queries", "i32", queries),
             cd.Scalar("keys", "i32", keys),
             *head_scalars(head),
+            form.scratch(head),
+            *scale_operands(stored),
         ],
-        block=32 * split.warps,
-        grid=(1, kv_heads, batch),
-        dynamic_shared_memory=split.shared_bytes(head),
-        requires=_few_rows(head),
+        requires=[heads % kv_heads == 0, *requirements(head), *stored_requirements(head, stored)],
         reference=attend_cache,
         flops=flops(head),
-        implementations=_on_clusters("cached_attention", dtype, head, form)
-        | {"cpu": cached_on_cpu(dtype, head)},
+        **launch,
     )
+
+
+STORED_TYPES = {"f8E4M3FN": "cuda_kernels::F8E4M3", "f8E5M2": "cuda_kernels::F8E5M2"}
+"""Types of 8 bits that caches may have, in C++."""
+SCALES_OF_TEMPLATES = ", const float*, const float*, int"
+scales = cd.dim("scales")
+
+
+def cache_name(which: str, dtype: str, stored: str, head: Head, form: Decode) -> str:
+    """A kernel's name."""
+    return "_".join(filter(None, (which, dtype, stored.lower(), name_of(head), form.name)))
+
+
+def scale_operands(stored: str) -> list[Operand]:
+    """What a cache of 8 bits has beside it."""
+    if not stored:
+        return []
+    given = [cd.In(f"{name}_scales", "f32", [scales]) for name in ("key", "value")]
+    return [*given, cd.Scalar("scales", "i32", scales)]
+
+
+def stored_requirements(head: Head, stored: str) -> list[Condition]:
+    """That a cache of 8 bits has a scale for all heads or one for each, and rows of words."""
+    if not stored:
+        return []
+    sizes = [each for each in sizes_of(head) if isinstance(each, Expr)]
+    return [(scales - 1) * (scales - kv_heads) == 0, *(each % 2 == 0 for each in sizes)]

@@ -44,6 +44,22 @@ CAPPED = {
 }
 """The same with a soft cap of scores and sinks."""
 CACHED_ANY_HEAD = {f"cached_attention_{dtype}": dtype for dtype in TYPES[1:]}
+STORED = ("f8E4M3FN", "f8E5M2")
+"""Types of 8 bits that caches may have."""
+CACHED_SMALL = {
+    f"cached_attention_{dtype}_{stored.lower()}": (dtype, stored)
+    for dtype, stored in product(TYPES[1:], STORED)
+}
+PAGED = {
+    "_".join(filter(None, ("paged_attention", place, dtype, stored.lower()))): (
+        dtype,
+        place or "bhsd",
+        stored,
+    )
+    for place, dtype, stored in product(("", "bshd"), TYPES[1:], ("", *STORED))
+}
+"""With caches in pages: the element type, how operands lie, and the type of the caches if it has 8
+bits."""
 FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
 """The same for heads in the batch; the last two have one mask for all heads of a sentence."""
 FLAT = {

@@ -158,17 +158,17 @@ class Prefill:
         return f"{of_hopper}_sm80_t{tile.queries}x{tile.keys}"
 
 
-PREFILLS_OF_TABLES = (
-    Prefill(
-        {64: Tiles(64, 4, 1, 2), 128: Tiles(64, 4, 1, 1)},
-        {64: WarpgroupTiles(128, 2, 2), 128: WarpgroupTiles(64, 2, 4)},
-    ),
-    Prefill(
-        {64: Tiles(128, 8, 1, 1), 128: Tiles(128, 8, 1, 1)},
-        {64: WarpgroupTiles(64, 3, 4), 128: WarpgroupTiles(64, 2, 3)},
-    ),
-)
-"""More of them; `custom-dispatch tune` says which is for which sizes."""
+SMALL = Prefill({64: Tiles(64, 4, 1, 2)}, {64: WarpgroupTiles(128, 2, 2)})
+"""With smaller tiles, for heads of 64."""
+
+
+def _rounds(of_queries: int) -> Expr:
+    """How often all multiprocessors take tiles of so many queries."""
+    return cd.ceildiv(blocks(of_queries), MULTIPROCESSORS)
+
+
+SMALL_RULE = [2 * _rounds(128) < 3 * _rounds(192)]
+"""Where they are done sooner: as the usual ones have 192 queries, and these 128."""
 
 
 def prefill(

@@ -119,10 +119,11 @@ def on_cpu(
     all_heads: Expr = ALL_HEADS,
     *,
     is_capped: bool = False,
+    entry: str = "attention_cpu",
 ) -> cd.Implementation:
     """What CPUs run for all of these kernels: `attention_cpu.cu`."""
     numbers = f"{template_of(head)}{form_of(dtype, layout, is_capped=is_capped)}"
-    return _on_cpu(f"attention_cpu<{C_TYPES[dtype]}, {numbers}>", head, all_heads)
+    return _on_cpu(f"{entry}<{C_TYPES[dtype]}, {numbers}>", head, all_heads)
 
 
 def cached_on_cpu(dtype: str, head: Head) -> cd.Implementation:
@@ -205,9 +206,23 @@ REFERENCES = dict(zip(LAYOUTS, (attend, attend_by_position, attend_bshd), strict
 """By layout."""
 
 
-def attend_cache(q: Array, k: Array, v: Array, lengths: Array, scale: float) -> Array:
-    """`attend` where sequence b has lengths[b] keys, and the queries are the last of them."""
+def attend_cache(
+    q: Array,
+    k: Array,
+    v: Array,
+    lengths: Array,
+    scale: float,
+    key_scales: Array | None = None,
+    value_scales: Array | None = None,
+) -> Array:
+    """`attend` where sequence b has lengths[b] keys, and the queries are the last of them.
+
+    Keys and values are multiplied by scales first, of each head of keys or one for all.
+    """
     counts = numpy.clip(lengths, 0, k.shape[2])[:, None, None, None]
     count = q.shape[2]
     seen = numpy.arange(k.shape[2]) < counts - count + 1 + numpy.arange(count)[:, None]
+    if key_scales is not None and value_scales is not None:
+        k = k.astype(numpy.float64) * key_scales[:, None, None]
+        v = v.astype(numpy.float64) * value_scales[:, None, None]
     return attend(q, k, v, seen, scale, False)

@@ -70,6 +70,37 @@ __device__ __forceinline__ void copy_tile(
   }
 }
 
+// The same of rows that lie anywhere (i: the first row that is copied with it), `at(row, i)`, of which `rows` are there.
+template <int Rows, int Columns, int Threads, bool IsExact, class At>
+__device__ __forceinline__ void copy_rows(unsigned tile, int columns, int rows, int thread, bool packs, At at) {
+  constexpr int units = kNextPower<Columns / 8>, step = Threads / units;
+  static_assert(step > 0, "a thread for every chunk of a row");
+  const int unit = thread % units;
+  if (units != Columns / 8 && unit >= Columns / 8) return;
+  const int elements_left = IsExact ? 8 : columns - unit * 8;
+#pragma unroll
+  for (int i = 0; i < Rows; i += step) {
+    const int row = thread / units + i;
+    if (step > Rows && row >= Rows) break;
+    const unsigned to = tile + tile_offset<Rows>(row, unit);
+    const bool is_there = row < rows && elements_left > 0;
+    const auto* const from = is_there ? at(row, i) + unit * 8 : at(0, 0);
+    if (packs) {
+      cp_async(to, from, is_there ? 16 : 0);
+      continue;
+    }
+    unsigned short elements[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      elements[e] = is_there && e < elements_left ? reinterpret_cast<const unsigned short*>(from)[e] : 0;
+    unsigned words[4];
+    for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+                 "r"(words[3])
+                 : "memory");
+  }
+}
+
 // Copies numbers of a mask to a tile as `copy_tile` does: of rows [.., keys] from `numbers` on, of which `rows_left` are there,
 // and `keys_left` keys of each. `packs` says whether 16 bytes can be copied at once.
 template <int Rows, int Keys, int Threads, class T>

@@ -54,8 +54,8 @@ def many(request: pytest.FixtureRequest) -> Shipped:
 def few(request: pytest.FixtureRequest) -> Shipped:
     return compiled(
         request.param,
-        *(decode("bf16", head, "keys", Decode(1)) for head in (ODD_PARTS, MLA)),
-        *(decode_cache("bf16", head, Decode(1)) for head in (SMALLEST, LARGEST)),
+        *(decode("bf16", head, "keys", Decode(16, 1)) for head in (ODD_PARTS, MLA)),
+        *(decode_cache("bf16", head, Decode(64, 1)) for head in (SMALLEST, LARGEST)),
     )
 
 

@@ -37,8 +37,8 @@ MANY: tuple[tuple[cd.Kernel, str, str, tuple[int, int]], ...] = (
 )
 OTHERS = (
     (declare("f32", UP_TO[1], "queries", is_capped=True), "f32", "queries", (80, 72)),
-    (decode("bf16", SMALLEST, "bool", Decode(1), is_capped=True), "bf16", "bool", (64, 40)),
-    (decode("f16", MLA, "queries", Decode(1), is_capped=True), "f16", "queries", (72, 72)),
+    (decode("bf16", SMALLEST, "bool", Decode(16, 1), is_capped=True), "bf16", "bool", (64, 40)),
+    (decode("f16", MLA, "queries", Decode(16, 1), is_capped=True), "f16", "queries", (72, 72)),
 )
 
 

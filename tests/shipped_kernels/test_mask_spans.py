@@ -40,7 +40,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
         prefill("f16", 64, "bool", form=SMALL),
         prefill("f16", 64, "queries", form=SMALL),
         prefill("bf16", 64, "queries", form=SMALL),
-        decode("f16", 64, "bool", Decode(1)),
+        decode("f16", 64, "bool", Decode(16, 1)),
         declare("f32", SMALLEST, "bool"),
     )
 

@@ -17,8 +17,6 @@ from cuda_kernels import attention
 from cuda_kernels.attention import decode as decoding
 from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
 from cuda_kernels.attention.signature import attend_cache
-from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.evaluation import holds
 
 Random = np.random.Generator
 # Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many, none.
@@ -29,10 +27,27 @@ SIZES = (
     (1, 2, 2, 65, 7),
     (1, 1, 1, 5, 200),
 )
-FEW = ((1, 1, 1, 1, 1), (2, 8, 2, 1, 100), (1, 16, 1, 1, 63), (2, 4, 2, 7, 65), (1, 2, 1, 3, 300))
+FEW = (
+    (1, 1, 1, 1, 1),
+    (2, 8, 2, 1, 100),
+    (1, 16, 1, 1, 63),
+    (2, 4, 2, 7, 65),
+    (1, 2, 1, 3, 300),
+    (1, 23, 1, 2, 130),  # three tiles of rows
+)
 SMALL = Prefill(tiles={64: Tiles(16, 2, 1, 1), 128: Tiles(16, 2, 2, 1)})
 
 
+CHOSEN = {
+    (16, 32, 8, 1): "decode_attention_bf16_128_r16_c1",
+    (1, 32, 8, 1): "decode_attention_bf16_128_r16_c8",
+    (1, 71, 1, 1): "decode_attention_bf16_128_r64_c8",
+    (64, 64, 8, 4): "decode_attention_bf16_128_r64_c1",
+    (64, 32, 4, 16): "decode_attention_bf16_128_r128_c1",
+    (1, 32, 8, 256): "decode_attention_bf16_128_r128_c1",
+    (4, 32, 8, 256): "prefill_attention_bf16_128_t128x128_s2_sm80_t128x64",
+}
+"""By batch, heads, heads of keys and queries."""
 FORMS = ["tensor cores", "cpu"]
 FORMS_BUT_ONE = [pytest.param(FORMS[0], marks=pytest.mark.thorough), FORMS[1]]
 
@@ -60,11 +75,11 @@ def by_position(request: pytest.FixtureRequest) -> Shipped:
 
 @pytest.fixture(scope="module", params=FORMS)
 def cached(request: pytest.FixtureRequest) -> Shipped:
-    return compiled(request.param, decoding.decode_cache("bf16", 64, decoding.Decode(1)))
+    return compiled(request.param, decoding.decode_cache("bf16", 64, decoding.Decode(64, 1)))
 
 
 def decode(dtype: str, dim: int, *, layout: str = "bhsd") -> cd.Kernel:
-    return decoding.decode(dtype, dim, "keys", decoding.Decode(1), layout=layout)
+    return decoding.decode(dtype, dim, "keys", decoding.Decode(16, 1), layout=layout)
 
 
 def operands(random: Random, kind: str, dim: int, size: tuple[int, ...]) -> list[Any]:
@@ -129,7 +144,11 @@ def test_with_a_mask_of_bools(bool_masked: Shipped, random: Random, causal: int)
 
 def test_a_cache_is_read_as_far_as_it_is_filled(cached: Shipped, random: Random) -> None:
     """What lies behind it may be anything; lengths outside of the cache are its ends."""
-    for batch, heads, kv_heads, queries, keys in ((4, 8, 2, 1, 100), (4, 4, 4, 3, 65)):
+    for batch, heads, kv_heads, queries, keys in (
+        (4, 8, 2, 1, 100),
+        (4, 4, 4, 3, 65),
+        (4, 4, 1, 18, 200),
+    ):
         q, k, v = operands(random, "bf16", 64, (batch, heads, kv_heads, queries, keys))
         lengths = np.array([keys, queries, 17, 0], np.int32)
         for sequence, length in enumerate(lengths):
@@ -141,8 +160,9 @@ def test_a_cache_is_read_as_far_as_it_is_filled(cached: Shipped, random: Random)
         want = attend_cache(q, *kinds, lengths, 0.125)
         assert_close(got, want, scale=2)
         assert not got[3].any()
-        over, _ = cached.both("decode_cache_bf16_64", q[:1], k[:1], v[:1], lengths[:1] + 9, 0.125)
-        np.testing.assert_array_equal(over, got[:1])
+        lengths[0] += 9
+        over, _ = cached.both("decode_cache_bf16_64", q, k, v, lengths, 0.125)
+        np.testing.assert_array_equal(over, got)
 
 
 @pytest.mark.parametrize("scale", [-0.2, 0.0, 3.0])
@@ -204,28 +224,15 @@ def test_it_is_pytorchs(bool_masked: Shipped, random: Random) -> None:
     assert not got[0, :, 3].any()
 
 
-def test_more_rows_than_a_tile_has_are_refused(random: Random) -> None:
-    q, k, v = operands(random, "bf16", 64, (1, 8, 2, 5, 9))
-    with pytest.raises(CallError, match=r"requires queries \* heads <= 16 \* kv_heads, which does"):
-        decode("bf16", 64)(q, k, v, None, 1.0, False)
-
-
-def test_the_choice_is_by_size() -> None:
-    """Few queries go to the kernels that divide the keys, the more the fewer heads there are."""
-    names = {
-        (16, 32, 8, 1): "decode_attention_bf16_128_w8_s3_c1_sm80_w4_s2",
-        (4, 32, 8, 4): "decode_attention_bf16_128_w8_s3_c2_sm80_w4_s2",
-        (1, 32, 8, 1): "decode_attention_bf16_128_w8_s3_c8_sm80_w4_s2",
-        (16, 32, 8, 5): "prefill_attention_bf16_128_t128x128_s2_sm80_t128x64",
-    }
-    for (batch, heads, kv_heads, queries), name in names.items():
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
+def test_the_choice_is_by_size(target: str) -> None:
+    """Few queries go to kernels that divide the keys, whose tiles have as many rows as needed."""
+    for (batch, heads, kv_heads, queries), name in CHOSEN.items():
         sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "queries": queries}
-        fitting = [
-            kernel.name
-            for kernel in attention.attention_bf16_128.ordered({})
-            if all(holds(condition, sizes) for condition in kernel.requires)
-        ]
-        assert fitting[0] == name
+        which = attention.attention_bf16_128.which(target=target, keys=4096, **sizes)
+        assert which.kernel.startswith(name), sizes
+        cached = attention.cached_attention_f16_64.which(target=target, keys=4096, **sizes)
+        assert cached.kernel.startswith("decode_cache_f16_64_r")
 
 
 def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
