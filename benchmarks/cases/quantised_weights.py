@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from cuda_kernels.quantised.packing import dequantise_q4_k, dequantise_q8_0
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -39,12 +41,19 @@ def weights_of(
     def random(*shape: int) -> Any:
         return torch.randn(*shape, device=drawn)
 
-    if layout == "fp8":
-        eights, scales = random(n, k).to(torch.float8_e4m3fn), random(n).exp()
+    if layout in ("fp8", "fp8_blocks"):
+        eights = random(n, k).to(torch.float8_e4m3fn)
+        scales = random(n) if layout == "fp8" else random(-(-n // 128), -(-k // 128))
+        scales = scales.exp()
+
+        def each() -> Any:
+            if layout == "fp8":
+                return scales.double()[:, None]
+            wide = scales.double().repeat_interleave(128, 0).repeat_interleave(128, 1)
+            return wide[:n, :k]
+
         bits = placed(eights.view(torch.uint8))
-        return Weights(
-            n, k, group, (bits, scales.cuda()), lambda: eights.double() * scales.double()[:, None]
-        )
+        return Weights(n, k, group, (bits, scales.cuda()), lambda: eights.double() * each())
     if layout.startswith("int4"):
         packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device=drawn)
         scales, zeros = (
@@ -65,6 +74,18 @@ def weights_of(
                 n, k
             ),
         )
+    if layout in ("q8_0", "q4_k"):
+        size, numbers_of, block = (32, 1, 34) if layout == "q8_0" else (256, 2, 144)
+        shape = (n, k // size, block - 2 * numbers_of)
+        packed = torch.randint(0, 256, shape, dtype=torch.uint8, device=drawn)
+        halves = (random(n, k // size, numbers_of) * 0.002).half()
+        blocks = torch.cat((halves.view(torch.uint8), packed), -1)
+        dequantise = {"q8_0": dequantise_q8_0, "q4_k": dequantise_q4_k}[layout]
+
+        def of_numpy() -> Any:
+            return torch.from_numpy(dequantise(blocks.cpu().numpy())).to(drawn)
+
+        return Weights(n, k, group, (placed(blocks),), of_numpy)
     packed = torch.randint(0, 256, (n, k // 32, 16), dtype=torch.uint8, device=drawn)
     halves = (random(n, k // 32, 1 if layout == "q4_0" else 2) * 0.02).half()
     numbers = torch.cat((packed & 15, packed >> 4), -1)

@@ -14,13 +14,12 @@ what lies between two events around it is divided by 64: what a launch costs bey
 it is in the figures. PyTorch's are measured in the same way. The same launches back to back in a
 stream stand beside them.
 
-Bar, of the issue: for one row of x, 80 % of the bandwidth of a copy of 512 MiB in the same run,
-counted in bytes of weights, scales, x and y, at 4096 x 14336.
+Bars: for one row of x, 75 % of the bandwidth of a copy of 512 MiB in the same run, counted in bytes
+of weights, scales, x and y; from 64 rows on, 0.9 of the speed of PyTorch with weights in 16 bits.
 """
 
 from __future__ import annotations
 
-import re
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -33,16 +32,17 @@ from benchmarks.cases.quantised_weights import Weights, weights_of
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import in_graph
 from cuda_kernels import quantised
+from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
     from custom_dispatch.measure.native_launch import NativeLaunch
 
-BAR = 0.8
-TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90"}
+BAR, BAR_OF_MANY, MANY = 0.75, 0.9, 64
+TARGETS = {80: "cuda:sm_80", 90: "cuda:sm_90a"}
 KINDS = ("f16", "bf16")
-SHAPES = ((4096, 14336), (14336, 4096))
-BATCHES = (1, 2, 8, 16)
+SHAPES = ((4096, 14336), (14336, 4096), (11008, 4096), (5120, 5120), (3072, 1024))
+BATCHES = (1, 2, 8, 16, 17, 32, 64, 128, 300, 1000, 2048)
 COARSE = 128
 """Weights that share a scale in most models of 4 bits; measured for one row of x, where groups may
 be of any size."""
@@ -69,19 +69,20 @@ class Row:
     """The slower run's."""
     torch_us: float
     """PyTorch's product with the same weights in 16 bits."""
-    has_bar: bool
 
     @property
     def holds(self) -> bool:
         """Whether the bar is met, where there is one."""
-        return not self.has_bar or self.of_copy >= BAR
+        if self.batch >= MANY:
+            return self.torch_us >= BAR_OF_MANY * max(self.us)
+        return self.batch > 1 or self.of_copy >= BAR
 
 
 def choices(only: str) -> list[cd.Choice]:
-    """Every choice that is declared, with this in its name."""
+    """Every choice that is declared, with one of these, separated by commas, in its name."""
     every = [getattr(quantised, name) for name in quantised.__dir__()]
     declared = [value for value in every if isinstance(value, cd.Choice)]
-    return [choice for choice in declared if only in choice.name]
+    return [choice for choice in declared if any(it in choice.name for it in only.split(","))]
 
 
 def build(directory: Path, only: str) -> None:
@@ -109,13 +110,16 @@ class Launcher:
         return launch.native, launch.results[0], launch.guards[0]
 
 
-def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
+def wrong(
+    x: Any, weights: Weights, result: Any, guard: Any, kind: str, *, rounds: bool = False
+) -> str:
     """What is wrong with a result; empty if nothing.
 
     A result may be off by one rounding to 16 bits, and by what tensor cores lose of the sum of the
     products' magnitudes: of the weights, in f32, and of the numbers of 4 bits as they are added up,
     before zeros are taken away. These are denormal f16 or 128 more, and products are aligned by
-    exponents, so that 4 to 10 bits less are left of them.
+    exponents, so that 4 to 10 bits less are left of them. If it `rounds` weights to 16 bits, each
+    product may be off by one of those, and they add up like a random walk.
     """
     wide = weights.wide()
     x, result = x.to(wide.device), result.to(wide.device)
@@ -123,11 +127,32 @@ def wrong(x: Any, weights: Weights, result: Any, guard: Any, kind: str) -> str:
     lost = size @ wide.abs().T * 2**-20
     if weights.summed is not None:
         lost += size @ weights.summed().T * 2**-19
+    if rounds:
+        lost += 6 * ROUNDING[kind] * ((x.double() ** 2) @ (wide**2).T).sqrt()
     allowed = wanted.abs() * ROUNDING[kind] + lost + 1e-7
     off = (result.double() - wanted).abs() / allowed
     if not (off <= 1.0).all():
         return f"{int((~(off <= 1.0)).sum())} of {off.numel()} elements are off"
     return "" if guard.isnan().all() else "it wrote behind its result"
+
+
+def rounds(kernel: cd.Kernel) -> bool:
+    """Whether weights are rounded to 16 bits; scales of whole rows are not multiplied by them."""
+    return "_many" in kernel.name and not kernel.name.startswith(("fp8_f16", "fp8_bf16"))
+
+
+def dims_of(layout: str, batch: int, n: int, k: int, group: int) -> dict[str, int]:
+    """The dims of a product, for every layout."""
+    blocks = k // (256 if layout == "q4_k" else 32)
+    parts = {"row_blocks": -(-n // 128), "column_blocks": -(-k // 128), "parts": n}
+    return (
+        parts
+        | {"batch": batch, "n": n, "k": k, "blocks": blocks}
+        | {
+            "halves": k // 2,
+            "groups": k // group,
+        }
+    )
 
 
 def cases() -> Iterator[tuple[int, int, int, int]]:
@@ -151,16 +176,19 @@ def check(directory: Path, only: str) -> int:
         layout, kind = choice.name.rsplit("_", 1)
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
         for kernel in choice.kernels:
-            columns = int(re.search(r"_t\d+x(\d+)_", kernel.name)[1])  # type: ignore[index]
             for n, k, group, offset in cases():
-                for batch in {1: (1,), 8: (2, 8)}.get(columns, (1, columns, columns + 1)):
+                k = -(-k // 256) * 256 if layout == "q4_k" else k
+                for batch in (1, 2, 8, 16, 19, 70, 150):
+                    dims = dims_of(layout, batch, n, k, group)
+                    if not all(holds(each, dims) for each in kernel.requires):
+                        continue
                     weights = weights_of(layout, kind, n, k, group, offset, drawn="cpu")
                     memory = torch.randn(batch * k + offset).to(dtype).cuda()
                     x = memory[offset:].view(batch, k)
                     launch, result, guard = launcher.launch(kernel, x, weights.operands)
                     launch.run()
                     what = f"{kernel.name} {n} x {k}, batch {batch}"
-                    tally.add(what, wrong(x, weights, result, guard, kind))
+                    tally.add(what, wrong(x, weights, result, guard, kind, rounds=rounds(kernel)))
     return tally.finish()
 
 
@@ -230,8 +258,7 @@ def measure(
     torch, kind = launcher.torch, choice.name.rsplit("_", 1)[1]
     dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[kind]
     n, k, group = sets[0].n, sets[0].k, sets[0].group
-    dims = {"batch": batch, "n": n, "k": k, "parts": 1}
-    dims |= {"blocks": k // 32, "halves": k // 2, "groups": k // group}
+    dims = dims_of(choice.name.rsplit("_", 1)[0], batch, n, k, group)
     kernel = gpu_objects.kernel_for(choice, dims, Target.parse(launcher.target))
     launches: list[NativeLaunch] = []
     kept: list[Any] = []  # what has to live as long as its launches
@@ -240,7 +267,9 @@ def measure(
         x = torch.randn(batch, k, device="cuda").to(dtype)
         launch, result, guard = launcher.launch(kernel, x, weights.operands)
         launch.run()
-        problem = wrong(x, weights, result, guard, kind) if not launches else ""
+        problem = ""
+        if not launches:
+            problem = wrong(x, weights, result, guard, kind, rounds=rounds(kernel))
         if problem:
             sys.exit(f"{kernel.name} {n} x {k}, batch {batch}: {problem}")
         launches.append(launch)
@@ -261,7 +290,6 @@ def measure(
         tb_per_s=rate,
         of_copy=rate / copy,
         torch_us=torch_us,
-        has_bar=batch == 1,
     )
     print(line(row), flush=True)
     return row
@@ -278,7 +306,7 @@ def run(directory: Path, only: str) -> tuple[list[Row], float]:
         for choice in choices(only):
             layout, kind = choice.name.rsplit("_", 1)
             for group, batches in (
-                {32: BATCHES, COARSE: (1,)} if layout.startswith("int4") else {32: BATCHES}
+                {COARSE: BATCHES, 32: (1, 128)} if layout.startswith("int4") else {32: BATCHES}
             ).items():
                 sets = [weights_of(layout, kind, n, k, group) for _ in range(SETS)]
                 for batch in batches:
@@ -288,7 +316,7 @@ def run(directory: Path, only: str) -> tuple[list[Row], float]:
 
 def line(row: Row) -> str:
     """One line of the table."""
-    verdict = "" if not row.has_bar else "  ok" if row.holds else "  BELOW 80 %"
+    verdict = "" if row.holds else "  BELOW THE BAR"
     return (
         f"{row.kernel:20} {row.n:5} x {row.k:5} batch {row.batch:2} group {row.group:3} "
         f"{max(row.us):7.2f} us (stream {row.stream_us:.2f}) "
@@ -300,7 +328,9 @@ def line(row: Row) -> str:
 def main() -> int:
     """Build, check or run."""
     parser = gpu_command.parser(__doc__)
-    parser.add_argument("--only", default="", help="choices whose name has this in it")
+    parser.add_argument(
+        "--only", default="", help="choices whose name has one of these in it: int4,q4_k"
+    )
     options = parser.parse_args()
     if options.what == "build":
         build(options.directory, options.only)

@@ -31,6 +31,8 @@ __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
   } else if constexpr (N == SIZE) {                   \
     CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "bf16"); \
   }
+  CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12, 13, 14)
+  CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18, 19, 20, 21, 22)
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36, 37, 38)
   CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50, 51, 52, 53, 54)
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68, 69, 70)

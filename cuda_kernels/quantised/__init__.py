@@ -19,6 +19,8 @@ __getattr__, __dir__ = lazily(
         {
             "four_bit": each_type("q4_0", "q4_1", "int4", "int4_zeros", types=_HALVES),
             "fp8": each_type("fp8", types=_HALVES),
+            "many": each_type("q8_0", "q4_k", "fp8_blocks", types=_HALVES),
+            "loading": ["fp8_blocks", "gguf_blocks", "int4_of_awq", "int4_of_gptq"],
             "packing": [
                 "groups_of_q4_0",
                 "quantise_fp8",

@@ -1,8 +1,8 @@
 """Products with weights of 4 bits, y = x W^T: the declarations for `quantised_4bit.cu`.
 
-Each is a choice of kernels for a batch of one, of up to 8, and of any size, 16 rows at a time, and
-for few or many rows of weights. A name says the tile, rows of weights x rows of x, the warps and
-the stages of each: `q4_0_f16_t32x8_w12_s3`. On GPUs from sm_80 on warps may be fewer.
+Each is a choice of kernels for a batch of one, of up to 8 and of up to 16, for few or many rows of
+weights, and of those of `many.py` for any more. A name says the tile, rows of weights x rows of x,
+the warps and the stages of each: `q4_0_f16_t32x8_w12_s3`. On GPUs from sm_80 on warps may be fewer.
 """
 
 from __future__ import annotations
@@ -13,21 +13,15 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import numpy
-
 import custom_dispatch as cd
-from cuda_kernels.quantised.packing import (
-    BLOCK,
-    dequantise_int4,
-    dequantise_q4_0,
-    dequantise_q4_1,
-)
+from cuda_kernels.quantised import formats, many
+from cuda_kernels.quantised.formats import Format, blocks, groups, n
+from cuda_kernels.quantised.packing import BLOCK
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.lazily import lazily
-from custom_dispatch.kernel.expr import Condition, Expr
+from custom_dispatch.kernel.expr import Condition
 
-Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 SHARED_BYTES_SM_80 = 163 * 1024
 """The most of a block there (CUDA C++ Programming Guide, compute capability 8.0)."""
 STEP = 256
@@ -148,10 +142,9 @@ ONE_OF_GROUPS_TALL = RowShape(16, 2, resident=8)
 
 @dataclass(frozen=True)
 class Layout:
-    """A memory layout of weights."""
+    """How the kernels for few rows of x take a memory layout of weights."""
 
-    name: str
-    source: str
+    format: Format
     entry: Callable[[str, str, str], str]
     """The kernel in C++, from "" or "_row" (for one row of x), a type and a shape's arguments."""
     step: int
@@ -160,82 +153,60 @@ class Layout:
     """Bytes from row to row of weights in a stage."""
     padding: int
     """Bytes of padding after a row of x in a stage, for more than one row."""
-    operands: Callable[[str], Sequence[cd.In]]
-    """The operands that hold the weights, for an element type."""
     sizes: Sequence[cd.Scalar]
     """After batch and n."""
-    k: Expr
-    requires: Sequence[Condition]
-    dequantise: Callable[..., Array]
     one_tall: RowShape
     """The shape for one row of x and many rows of weights."""
     apart: int | None
     """Bytes past a multiple of 128 from row to row in shared memory, if the kernel for one row of x
     stages weights there."""
     tall_16: Shape
-    """The shape for many rows of weights and any number of x."""
+    """The shape for many rows of weights and up to 16 of x."""
+
+    @property
+    def name(self) -> str:
+        """The format's."""
+        return self.format.name
 
 
-n, blocks, halves, groups = map(cd.dim, ("n", "blocks", "halves", "groups"))
-
-
-def _blocks(name: str, size: int, has_minimum: str, dequantise: Callable[..., Array]) -> Layout:
+def _blocks(of: Format, size: int, has_minimum: str) -> Layout:
     return Layout(
-        name,
-        "quantised_4bit.cu",
+        of,
         lambda suffix, kind, shape: f"quantised_blocks{suffix}<{kind}, {has_minimum}, {shape}>",
         step=STEP // BLOCK * size,
         stride=144 if size == 18 else 176,
         padding=32,
-        operands=lambda _: [cd.In("weight", "u8", [n, blocks, size])],
         sizes=[cd.Scalar("blocks", "i32", blocks)],
-        k=blocks * BLOCK,
-        requires=[],
-        dequantise=dequantise,
         one_tall=ONE_OF_BLOCKS_TALL,
         apart=64 if size == 18 else 0,
         tall_16=TALL_16 if size == 18 else TALL_16_BY_TWO_NUMBERS,
     )
 
 
-def _groups(name: str, entry: str, stride: int, *numbers: str) -> Layout:
+def _groups(of: Format, entry: str, stride: int, tall_16: Shape) -> Layout:
     return Layout(
-        name,
-        "quantised_4bit.cu",
+        of,
         lambda suffix, kind, shape: f"{entry}{suffix}<{kind}, {shape}>",
         step=STEP // 2,
         stride=stride,
         padding=64,
-        operands=lambda dtype: [
-            cd.In("weight", "u8", [n, halves]),
-            *(cd.In(each, dtype, [n, groups]) for each in numbers),
-        ],
-        sizes=[cd.Scalar("k", "i32", halves * 2), cd.Scalar("groups", "i32", groups)],
-        k=halves * 2,
-        requires=[halves * 2 % (groups * BLOCK) == 0],
-        dequantise=dequantise_int4,
+        sizes=[cd.Scalar("k", "i32", of.k), cd.Scalar("groups", "i32", groups)],
         one_tall=ONE_OF_GROUPS_TALL,
         apart=None,
-        tall_16=TALL_16 if len(numbers) == 1 else TALL_16_BY_TWO_NUMBERS,
+        tall_16=tall_16,
     )
 
 
-Q4_0 = _blocks("q4_0", 18, "false", dequantise_q4_0)
-Q4_1 = _blocks("q4_1", 20, "true", dequantise_q4_1)
-INT4 = _groups("int4", "quantised_groups", 144, "scales")
-INT4_ZEROS = _groups("int4_zeros", "quantised_groups_zeros", 176, "scales", "zeros")
+Q4_0 = _blocks(formats.Q4_0, 18, "false")
+Q4_1 = _blocks(formats.Q4_1, 20, "true")
+INT4 = _groups(formats.INT4, "quantised_groups", 144, TALL_16)
+INT4_ZEROS = _groups(formats.INT4_ZEROS, "quantised_groups_zeros", 176, TALL_16_BY_TWO_NUMBERS)
 
 
 def declare_kernel(
     layout: Layout, dtype: str, shape: Shape | RowShape, *requires: Condition
 ) -> cd.Kernel:
     """The kernel for a layout, an element type of x and y, and a number of rows of x."""
-
-    def product(x: Array, *weights: Array) -> Array:
-        with numpy.errstate(invalid="ignore", over="ignore"):
-            wide = layout.dequantise(*weights)
-            result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
-        return result
 
     def form(of: Shape | RowShape) -> dict[str, Any]:
         suffix = "_row" if of.columns == 1 else ""
@@ -254,26 +225,26 @@ def declare_kernel(
     small = shape.within(SHARED_BYTES_SM_80, layout)
     return cd.Kernel(
         f"{layout.name}_{dtype}_{shape.name}",
-        source=layout.source,
+        source="quantised_4bit.cu",
         operands=[
-            cd.In("x", dtype, [..., layout.k]),
-            *layout.operands(dtype),
+            cd.In("x", dtype, [..., layout.format.k]),
+            *layout.format.operands(dtype),
             cd.Out("y", dtype, [..., n]),
             cd.Scalar("batch", "i32", cd.batch),
             cd.Scalar("n", "i32", n),
             *layout.sizes,
         ],
         requires=[
-            *layout.requires,
-            layout.k <= LARGEST_K,
-            *([cd.batch <= shape.columns] if shape.columns < 16 else []),
+            *layout.format.requires,
+            layout.format.k <= LARGEST_K,
+            cd.batch <= shape.columns,
             *requires,
         ],
         implementations={
             "cuda:sm_80": cd.Implementation(**form(small)),
             **dict.fromkeys(("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**form(shape))),
         },
-        reference=product,
+        reference=layout.format.product,
         **form(small.for_cpu()),
     )
 
@@ -287,6 +258,7 @@ def declare(layout: Layout, dtype: str) -> cd.Choice:
         declare_kernel(layout, dtype, TALL_8),
         declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS),
         declare_kernel(layout, dtype, layout.tall_16),
+        *many.declare_kernels(layout.format, dtype),
     ]
     return cd.Choice(f"{layout.name}_{dtype}", kernels)
 

@@ -1,6 +1,7 @@
 """Products with weights of 8-bit floats, y = x W^T: the declarations for `quantised_fp8.cu`.
 
-Each is a choice of kernels for a batch of one, of up to 8, and of any size.
+Each is a choice of kernels for a batch of one, of up to 8 and of up to 16, and of those of
+`many.py` for any more.
 """
 
 from __future__ import annotations
@@ -9,14 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy
-
 import custom_dispatch as cd
-from cuda_kernels.quantised.packing import BLOCK, dequantise_fp8
+from cuda_kernels.quantised import many
+from cuda_kernels.quantised.formats import FP8, n, parts
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import lazily
-
-Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 FEW_ROWS = 8192
 """Rows of weights up to which a block has more warps, since there are fewer blocks."""
@@ -58,18 +56,9 @@ TALL_8 = Shape(8, rows=16, warps=4, resident=8, pieces=2)
 TALL_16 = Shape(16, rows=32, warps=4, resident=4, pieces=2)
 """The fastest on an H200: docs/kernels/quantised_fp8.md."""
 
-n, k, parts = map(cd.dim, ("n", "k", "parts"))
-
 
 def declare_kernel(dtype: str, shape: Shape, *requires: Any) -> cd.Kernel:
     """The kernel for an element type of x and y, and a shape."""
-
-    def product(x: Array, weight: Array, scales: Array) -> Array:
-        with numpy.errstate(invalid="ignore", over="ignore"):
-            wide = dequantise_fp8(weight, scales)
-            result: Array = (x.astype(numpy.float64) @ wide.T).astype(x.dtype)
-        return result
-
     # The compiler for the CPU wants less code.
     small = replace(shape, rows=min(shape.rows, 16), warps=min(shape.warps, 4), pieces=1)
     of_gpu = cd.Implementation(
@@ -81,21 +70,20 @@ def declare_kernel(dtype: str, shape: Shape, *requires: Any) -> cd.Kernel:
         f"fp8_{dtype}_{shape.name}",
         source="quantised_fp8.cu",
         operands=[
-            cd.In("x", dtype, [..., k]),
-            cd.In("weight", "f8E4M3FN", [n, k]),
-            cd.In("scales", "f32", [parts]),
+            cd.In("x", dtype, [..., FP8.k]),
+            *FP8.operands(dtype),
             cd.Out("y", dtype, [..., n]),
             cd.Scalar("batch", "i32", cd.batch),
             cd.Scalar("n", "i32", n),
-            cd.Scalar("k", "i32", k),
+            cd.Scalar("k", "i32", FP8.k),
             cd.Scalar("parts", "i32", parts),
         ],
         entry=small.entry(dtype),
         block=32 * small.warps,
         grid=(cd.ceildiv(n, small.rows), cd.ceildiv(cd.batch, small.columns)),
-        requires=[k % BLOCK == 0, n % parts == 0, *requires],
+        requires=[*FP8.requires, cd.batch <= shape.columns, *requires],
         implementations=dict.fromkeys(("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"), of_gpu),
-        reference=product,
+        reference=FP8.product,
     )
 
 
@@ -104,11 +92,12 @@ def declare(dtype: str) -> cd.Choice:
     return cd.Choice(
         f"fp8_{dtype}",
         [
-            declare_kernel(dtype, ROW, cd.batch <= 1),
-            declare_kernel(dtype, WIDE_8, cd.batch <= 8, n <= FEW_ROWS),
-            declare_kernel(dtype, TALL_8, cd.batch <= 8),
+            declare_kernel(dtype, ROW),
+            declare_kernel(dtype, WIDE_8, n <= FEW_ROWS),
+            declare_kernel(dtype, TALL_8),
             declare_kernel(dtype, WIDE_16, n <= FEW_ROWS),
             declare_kernel(dtype, TALL_16),
+            *many.declare_kernels(FP8, dtype),
         ],
     )
 

@@ -150,6 +150,34 @@ def dequantise_q4_1(blocks: Array) -> Array:
     return result
 
 
+def dequantise_q8_0(blocks: Array) -> Array:
+    """The weights [n, k] of blocks of Q8_0, in f64: an f16 d and 32 i8 q each; d q."""
+    scale = numpy.ascontiguousarray(blocks[..., :2]).view(numpy.float16).astype(numpy.float64)
+    numbers = numpy.ascontiguousarray(blocks[..., 2:]).view(numpy.int8)
+    result: Array = (numbers * scale).reshape(len(blocks), -1)
+    return result
+
+
+def dequantise_q4_k(blocks: Array) -> Array:
+    """The weights [n, k] of blocks of Q4_K, in f64.
+
+    256 weights: f16 d and dmin, 8 pairs of 6 bits in 12 bytes, one for each 32 weights, and 128
+    bytes; each 32 bytes have 32 weights in their low halves and the next 32 in their high ones. The
+    weights are d scale q - dmin minimum.
+    """
+    both = numpy.ascontiguousarray(blocks[..., :4]).view(numpy.float16).astype(numpy.float64)
+    first, second, rest = (blocks[..., 4 + 4 * i : 8 + 4 * i] for i in range(3))
+    scales = numpy.concatenate([first & 63, rest & 15 | first >> 6 << 4], axis=-1)
+    minima = numpy.concatenate([second & 63, rest >> 4 | second >> 6 << 4], axis=-1)
+    packed = blocks[..., 16:].reshape(*blocks.shape[:2], 4, 1, 32)
+    numbers = numpy.concatenate([packed & 15, packed >> 4], axis=-2).astype(numpy.float64)
+    numbers = numbers.reshape(*blocks.shape[:2], 8, 32)
+    result: Array = (
+        numbers * (both[..., :1] * scales)[..., None] - (both[..., 1:] * minima)[..., None]
+    ).reshape(len(blocks), -1)
+    return result
+
+
 def dequantise_int4(packed: Array, scales: Array, zeros: Array | None = None) -> Array:
     """The weights [n, k] of groups, in f64."""
     numbers = numpy.stack([packed & 15, packed >> 4], axis=-1).astype(numpy.float64)
@@ -165,6 +193,14 @@ def dequantise_fp8(weights: Array, scales: Array) -> Array:
     """The weights [n, k] of e4m3 with a scale for each equal part of the rows, in f64."""
     each = numpy.repeat(scales.astype(numpy.float64), len(weights) // len(scales))
     result: Array = weights.astype(numpy.float64) * each[:, None]
+    return result
+
+
+def dequantise_fp8_blocks(weights: Array, scales: Array) -> Array:
+    """The weights [n, k] of e4m3 with a scale for each 128 x 128 of them, in f64."""
+    (n, k), each = weights.shape, scales.astype(numpy.float64)
+    wide = each.repeat(128, axis=0)[:n].repeat(128, axis=1)[:, :k]
+    result: Array = weights.astype(numpy.float64) * wide
     return result
 
 

@@ -74,7 +74,7 @@ def product(products: Shipped, name: str, x: Any, weights: Any) -> None:
 def test_products(products: Shipped, random: Random, layout: Any, kind: str, shape: Any) -> None:
     name = f"{layout.name}_{kind}_{shape.name}"
     for n, k in SIZES:
-        for batch in {1: (1,), 8: (1, 3, 8)}.get(shape.columns, (1, 16, 19)):
+        for batch in {1: (1,), 8: (1, 3, 8)}.get(shape.columns, (1, 7, 16)):
             x = random.standard_normal((batch, k)).astype(DTYPES[kind])
             product(products, name, x, packed(layout.name, kind, random, n, k))
 
@@ -143,6 +143,8 @@ def test_every_target_of_a_gpu_has_unrolled_loops() -> None:
     for kernel in quantised.q4_0_f16.kernels:
         forms = {str(target): form for target, form in kernel.variants}
         assert set(forms) == {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"}
+        if "many" in kernel.name:  # warpgroups on sm_90a, and nothing that is rolled
+            continue
         if "x1_w" not in kernel.name:  # others have no loops that are rolled or not
             assert all(form.entry.endswith("false>") for form in forms.values())
         assert forms["cuda:sm_90a"].entry == forms["cuda:sm_90"].entry
@@ -232,7 +234,7 @@ def test_odd_sizes_in_unaligned_views(
     """Every size as that of columns and, where there may be so many, of rows of x."""
     name = f"{layout.name}_{kind}_{shape.name}"
     for size in ODD:
-        rows = size if shape.columns == 16 else min(size, shape.columns)
+        rows = min(size, shape.columns)
         for batch, n, k in ((rows, 7, 64), (1, size, 96)):
             x = random.standard_normal((batch, k)).astype(DTYPES[kind])
             weights = packed(layout.name, kind, random, n, k)

@@ -34,7 +34,7 @@ def drawn(random: Random, n: int, k: int) -> Any:
     return quantised.quantise_fp8(weights, by_row=n % 2 == 1)
 
 
-@pytest.mark.parametrize(("name", "batches"), [(ONE, (1,)), (SIXTEEN, (1, 16, 19))])
+@pytest.mark.parametrize(("name", "batches"), [(ONE, (1,)), (SIXTEEN, (1, 7, 16))])
 def test_products(products: Shipped, random: Random, name: str, batches: tuple[int, ...]) -> None:
     """Off by a rounding, and by what adding up in f32 loses."""
     kind = name.split("_")[1]
@@ -109,8 +109,11 @@ def test_every_target_of_a_gpu_has_the_same_code() -> None:
     for kernel in quantised.fp8_f16.kernels:
         entries = {str(target): form.entry for target, form in kernel.variants}
         assert set(entries) == {"cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"}
+        if "many" in kernel.name:  # warpgroups on sm_90a
+            del entries["cuda:sm_90a"]
         assert len(set(entries.values())) == 1
-    assert kernel.entry not in entries.values()
+        if kernel.name == SIXTEEN.replace("bf16", "f16"):
+            assert kernel.entry not in entries.values()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +123,9 @@ def test_every_target_of_a_gpu_has_the_same_code() -> None:
         (2, FEW_ROWS, "fp8_f16_t16x8_w16"),
         (8, FEW_ROWS + 1, "fp8_f16_t16x8_w4"),
         (9, 64, "fp8_f16_t16x16_w16"),
-        (100, FEW_ROWS + 1, "fp8_f16_t32x16_w4"),
+        (16, FEW_ROWS + 1, "fp8_f16_t32x16_w4"),
+        (17, 1 << 16, "fp8_f16_many32"),
+        (300, 11008, "fp8_f16_many128s"),
     ],
 )
 def test_what_the_choice_takes(batch: int, n: int, name: str) -> None:

@@ -146,7 +146,8 @@ def test_no_quantised_product_spills(arch: str) -> None:
         quantised.int4_zeros_f16.kernels[0],
         quantised.int4_bf16.kernels[2],
         quantised.fp8_f16.kernels[1],
-        *quantised.fp8_bf16.kernels,
+        *(kernel for kernel in quantised.fp8_bf16.kernels if "many" not in kernel.name),
+        quantised.int4_zeros_bf16.kernels[-1],
     ]
     report = cd.build(kernels, [f"cuda:{arch}"], fail_on_spill=True).report()
     assert [item.kernel for item in report if item.resources.stack_bytes] == []
