@@ -11,8 +11,9 @@
 //             others; multicast
 //    C  <--- 16 bytes a thread --- f32 sums of the tile, over the stages  <-----------   transposed
 //
-// TMA needs tensor maps, and finding them takes as long as the first loads. So the first loads of all stages are cp.async.
-// A product whose k they hold needs no maps.
+// TMA needs tensor maps, and finding them takes as long as the first loads. So the first loads of all stages are cp.async:
+// of four stages, or of all small ones, before anything else, of the others while these are multiplied. A product whose k
+// they hold needs no maps.
 //
 // A cluster computes RowTiles x ColumnTiles tiles: blocks with the same rows of A load a part of them each, which TMA
 // multicasts to all; likewise those with the same columns of B. And it shares their k, split-K: its SplitK
@@ -34,31 +35,27 @@ struct ClusterStorage {
   Barrier empty[Stages];  // on which its consumers arrive when they release it
 };
 
-// The block's barrier where roles are apart.
-template <int Threads>
-__device__ __forceinline__ void sync_roles() {
-  asm volatile("bar.sync 3, %0;" ::"n"(Threads) : "memory");
-}
-
 template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int RowTiles, int ColumnTiles, int SplitK>
 __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bounds__(2 * TileN + 64)
     gemm_cluster_sm90a(const In* __restrict__ a,
-                    const In* __restrict__ b,
-                    const In* __restrict__ bias,
-                    const Out* __restrict__ residual,
-                    Out* __restrict__ c,
-                    int batch,
-                    int m,
-                    int n,
-                    int k) {
+                       const In* __restrict__ b,
+                       const In* __restrict__ bias,
+                       const Out* __restrict__ residual,
+                       Out* __restrict__ c,
+                       int batch,
+                       int m,
+                       int n,
+                       int k) {
   constexpr int threads = 2 * TileN, tiles = RowTiles * ColumnTiles, cluster = tiles * SplitK;
+  // Stages that are loaded before the first is multiplied: all if they are small.
+  constexpr int begun = Stages <= 4 || TileM + TileN <= 160 ? Stages : 4;
   constexpr int share_a = TileM / ColumnTiles, share_b = TileN / RowTiles;
   static_assert(share_a % 8 == 0 && share_b % 8 == 0 && (IsWeights || share_b % 64 == 0), "whole parts");
   static_assert(TileM * kPitch<TileN> * 4 <= Stages * (TileM + TileN) * 128, "room for the sums");
   auto& memory = dynamic_shared_memory<ClusterStorage<TileM, TileN, Stages>>();
   const int rank = cluster > 1 ? static_cast<int>(cluster_rank()) : 0;
   const int of_rows = rank % RowTiles, of_columns = rank / RowTiles % ColumnTiles, block = rank / tiles, base = block * tiles;
-  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32, which = warp - threads / 32;
   SwizzledTile<TileM * RowTiles, TileN * ColumnTiles> tile(m, n, blockIdx.x / cluster);
   tile.m += of_rows * TileM, tile.n += of_columns * TileN;
   const int steps = (k + kTileK - 1) / kTileK;
@@ -69,8 +66,28 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
   PipelineState<Stages> state;
   float accumulators[TileM / 2];
 
+  const In* const of_batch_a = a + static_cast<long long>(tile.number) * m * k;
+  const In* const of_batch_b = b + static_cast<long long>(tile.number) * n * k;
+  using OfB = Bands<In, IsWeights ? TileN : kTileK, IsWeights ? 1 : TileN / 64, threads>;
+  Bands<In, TileM, 1, threads> of_a(of_batch_a, k, tile.m, first * kTileK, m, k);
+  OfB of_b = IsWeights ? OfB(of_batch_b, k, tile.n, first * kTileK, n, k)
+                       : OfB(of_batch_b, n, first * kTileK, tile.n, k, n);
+  const auto advance = [&] {
+    of_a.advance(true);
+    of_b.advance(IsWeights);
+  };
+  // By the consumers: issues the first loads of a stage.
+  const auto begin_stage = [&](int stage) {
+    if (first + stage < end) {
+      of_b.begin_copies(shared_address(memory.stages[stage].b));
+      of_a.begin_copies(shared_address(memory.stages[stage].a));
+      advance();
+    }
+    cp_async_commit();
+  };
+
+  // Barriers and the first loads, by different warps.
   if (warp >= threads / 32) {
-    const int which = warp - threads / 32, lane = threadIdx.x % 32;
     if (lane < Stages) {
       if (which == 0) {
         initialise(&memory.full[lane], 1);
@@ -80,8 +97,14 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
       publish_barriers();
     }
     if (lane == 0) memory.maps[which] = nullptr;
-    sync_roles<threads + 64>();
-    if constexpr (tiles > 1) cluster_meet();
+  } else if (vectorised) {
+#pragma unroll 1
+    for (int i = 0; i < begun; ++i) begin_stage(i);
+  }
+  __syncthreads();
+  if constexpr (tiles > 1) cluster_meet();
+
+  if (warp >= threads / 32) {
     if (vectorised && end - first > Stages) {
       const TensorMap* map;
       if (which == 0) {
@@ -91,7 +114,7 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
       } else {
         map = make_tensor_map<In>(&memory.staging[1], {b, n, k, batch, kTileK});
       }
-      if (threadIdx.x % 32 == 0) memory.maps[which] = map;
+      if (lane == 0) memory.maps[which] = map;
       asm volatile("bar.sync 2, 64;" ::: "memory");
       if (threadIdx.x == threads) {
         const TensorMap *const map_a = memory.maps[0], *const map_b = memory.maps[1];
@@ -128,38 +151,15 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
     __syncwarp();
   } else {
     const int group = warp / 4;
-    const In* const of_batch_a = a + static_cast<long long>(tile.number) * m * k;
-    const In* const of_batch_b = b + static_cast<long long>(tile.number) * n * k;
-    using OfB = Bands<In, IsWeights ? TileN : kTileK, IsWeights ? 1 : TileN / 64, threads>;
-    Bands<In, TileM, 1, threads> of_a(of_batch_a, k, tile.m, first * kTileK, m, k);
-    OfB of_b = IsWeights ? OfB(of_batch_b, k, tile.n, first * kTileK, n, k)
-                         : OfB(of_batch_b, n, first * kTileK, tile.n, k, n);
-    const auto advance = [&] {
-      of_a.advance(true);
-      of_b.advance(IsWeights);
-    };
-    if (vectorised) {
-#pragma unroll 1
-      for (int i = 0; i < Stages; ++i) {
-        if (first + i < end) {
-          of_b.begin_copies(shared_address(memory.stages[i].b));
-          of_a.begin_copies(shared_address(memory.stages[i].a));
-          advance();
-        }
-        cp_async_commit();
-      }
-    }
-    sync_roles<threads + 64>();
-    if constexpr (tiles > 1) cluster_meet();
 #pragma unroll
     for (float& sum : accumulators) sum = 0.0f;
     if (vectorised) {
       const auto release = [&](int stage) {
         if constexpr (tiles > 1) {
-          const int which = threadIdx.x % 128;
-          if (which < RowTiles) arrive_at(&memory.empty[stage], base + of_columns * RowTiles + which);
-          if (which >= 32 && which - 32 < ColumnTiles && which - 32 != of_columns)
-            arrive_at(&memory.empty[stage], base + (which - 32) * RowTiles + of_rows);
+          const int to = threadIdx.x % 128;
+          if (to < RowTiles) arrive_at(&memory.empty[stage], base + of_columns * RowTiles + to);
+          if (to >= 32 && to - 32 < ColumnTiles && to - 32 != of_columns)
+            arrive_at(&memory.empty[stage], base + (to - 32) * RowTiles + of_rows);
         } else {
           if (threadIdx.x % 128 == 0) arrive(&memory.empty[stage]);
         }
@@ -167,14 +167,19 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
       int last = 0;
       for (int i = first; i < end; ++i, state.advance()) {
         if (i - first < Stages) {
-          cp_async_wait<Stages - 1>();
-          cp_async_commit();  // an empty one, so that as many are pending in each step
+          cp_async_wait<begun - 1>();
           fence_proxy();
           asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
         } else {
           wait(&memory.full[state.stage], state.phase ^ 1);
         }
         multiply_transposed<In, IsWeights, TileM>(accumulators, memory.stages[state.stage].b + group * 64 * 128, memory.stages[state.stage].a);
+        // Another stage, or an empty group, so that as many are pending in each step.
+        if (const int next = i - first + begun; next < Stages) {
+          begin_stage(next);
+        } else {
+          cp_async_commit();
+        }
         warpgroup_wait<1>();
         if (i > first) release(last);
         last = state.stage;
