@@ -218,24 +218,27 @@ FORMS_F32 = (
         align1=True,
     ),
     Form(SKINNY_F32, when=_few_rows, skinny=True, align1=True),
-    Form(MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64)),
-    Form(NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32)),
+    Form(MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64), align1=True),
+    Form(NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32), align1=True),
     Form(SMALL_F32, align1=True),
 )
 FORMS_TF32 = (
-    Form(SKINNY_TF32, when=_few_rows, skinny=True),
+    Form(SKINNY_TF32, when=_few_rows, skinny=True, align1=True),
     Form(LARGE_TF32, WarpSpecialised(128, 256, 4, 2), tiles_of_256),
     Form(LARGE_TF32, WarpSpecialised(128, 192, 4, 1), tiles_of_192),
     Form(SQUARE_TF32, WarpSpecialised(128, 128, 6, 2), tiles_of_128),
     Form(MEDIUM_TF32, SplitK(128, 96, 7, 2), _at_least(24, 128, 128)),
     Form(TINY_TF32, SplitK(128, 128, 6, 3), _up_to(32)),
-    Form(SMALL_TF32, SplitK(128, 128, 6, 3), align1=True),
+    Form(SMALL_TF32, SplitK(128, 128, 6, 3)),
+    Form(MEDIUM_TF32, when=_at_least(MULTIPROCESSORS, 64, 64), align1=True),
+    Form(SMALL_TF32, align1=True),
 )
 FORMS_TF32_BY_ROWS = (
-    Form(SKINNY_TF32, when=_few_rows, skinny=True),
+    Form(SKINNY_TF32, when=_few_rows, skinny=True, align1=True),
     Form(MEDIUM_TF32, Transposed(256, 4), _more_than(128, _at_least(66, 256, 128))),
     Form(MEDIUM_TF32, Transposed(128, 6), _more_than(64, _at_least(40, 128, 128))),
     Form(TINY_TF32, when=_up_to(32)),
+    Form(MEDIUM_TF32, when=_at_least(MULTIPROCESSORS, 64, 64), align1=True),
     Form(SMALL_TF32, align1=True),
 )
 """Where b is [k, n]."""

@@ -67,11 +67,20 @@ struct Copies {
       cp_async(tile + to + offset(i), source(i), columns > 0 && i * at_once < rows ? 16 : 0, vectorised);
   }
 
-  // Copies element by element, from any addresses.
+  // Copies element by element, from any addresses; those of 4 bytes by cp.async, so that nothing waits for them here.
   __device__ __forceinline__ void copy_elements(unsigned char* tile) const {
 #pragma unroll 1
-    for (int i = 0; i < count; ++i)
-      *reinterpret_cast<uint4*>(tile + to + offset(i)) = load_elements(source(i), i * at_once < rows ? columns : 0);
+    for (int i = 0; i < count; ++i) {
+      const int there = i * at_once < rows ? columns : 0;
+      if constexpr (sizeof(T) == 4) {
+        const T* const first = source(i);
+        const unsigned place = shared_address(tile) + to + offset(i);
+#pragma unroll 1
+        for (int e = 0; e < kPack<T>; ++e) cp_async<4>(place + e * 4, first + e, e < there ? 4 : 0);
+      } else {
+        *reinterpret_cast<uint4*>(tile + to + offset(i)) = load_elements(source(i), there);
+      }
+    }
   }
 
   // Copies through registers, `AtOnce` chunks at once, from any addresses in a matrix that starts at `begin`.
