@@ -45,7 +45,8 @@ from cuda_kernels import attention
 from cuda_kernels.attention.choices import choose
 from cuda_kernels.attention.decode import decode, decode_cache, forms_of
 from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.prefill import SMALL, TILES, Prefill, prefill
+from cuda_kernels.attention.prefill import PREFILLS as FORMS
+from cuda_kernels.attention.prefill import prefill
 from custom_dispatch.kernel.target import Target
 
 if TYPE_CHECKING:
@@ -53,15 +54,14 @@ if TYPE_CHECKING:
 
 TARGETS = ("cuda:sm_90", "cuda:sm_90a")
 """The first has the code for sm_80 where there is none for sm_90."""
-PREFILL_FORMS = (Prefill(), SMALL)
 
 
 def unbound() -> Iterator[cd.Kernel]:
     """All of their kernels, those for tables alone, too."""
     for dtype in ("f16", "bf16"):
-        for dim in TILES:
-            for form in PREFILL_FORMS:
-                for mask in PREFIXES if dim in form.tiles else ():
+        for dim in (64, 128):
+            for form in FORMS[dim]:
+                for mask in PREFIXES:
                     yield prefill(dtype, dim, mask, form=form)
             for form in forms_of(dim):
                 for mask in PREFIXES:
@@ -89,7 +89,7 @@ class Launcher:
 
     def names(self, beginning: str) -> list[str]:
         """Kernels of every form, `prefill_attention_f16_128`; the usual one first."""
-        return [name for name in self._kernels if re.match(rf"{beginning}_[tr]\d", name)]
+        return [name for name in self._kernels if re.match(rf"{beginning}_[btr]\d", name)]
 
     def launch(
         self, target: str, name: str, given: Inputs, lengths: Any = None
@@ -207,7 +207,9 @@ def run(directory: Path) -> tuple[list[Row], float]:
     for kind, sizes, causal in work:
         given = inputs(kind, sizes, causal=causal)
         functions = backends(given)
-        name = launcher.names(f"prefill_attention_{kind}_{sizes[-1]}")[0]
+        choice = choose(kind, sizes[-1])
+        dims = dict(zip(("batch", "heads", "kv_heads", "queries", "keys"), sizes, strict=False))
+        name = gpu_objects.kernel_for(choice, dims, Target.parse(TARGETS[1])).name
         for target in TARGETS:
             launch, out, guard = launcher.launch(target, name, given)
             launch.run()

@@ -31,10 +31,9 @@ from cuda_kernels.attention.head_sizes import UpTo
 from cuda_kernels.attention.mask_spans import declare as declare_spans
 from cuda_kernels.attention.mask_spans import spans_of
 from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.prefill import SMALL, Prefill, prefill
+from cuda_kernels.attention.prefill import PREFILLS, prefill
 from cuda_kernels.attention.simt import declare
 
-PREFILL_FORMS = (Prefill(), SMALL)
 HEADS = (64, 128, UpTo(96, 96), UpTo(256, 256))
 ODD = (
     (1, 1, 1, 1, 1),
@@ -58,8 +57,7 @@ def kernels() -> Iterator[cd.Kernel]:
     for kind in ("bool", "f32", "f16", "bf16"):
         yield declare_spans(kind)
     for head in HEADS:
-        forms = [form for form in PREFILL_FORMS if head in form.tiles]
-        for form in forms:
+        for form in PREFILLS[head]:
             for mask in PREFIXES:
                 yield prefill("bf16", head, mask, form=form)
         for form in forms_of(head):

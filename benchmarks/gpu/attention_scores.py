@@ -34,7 +34,7 @@ from cuda_kernels.attention.decode import decode, forms_of
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.mask_spans import declare as declare_spans
 from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.prefill import prefill
+from cuda_kernels.attention.prefill import PREFILLS, prefill
 from cuda_kernels.attention.simt import declare
 
 NUMBERS: tuple[Head, ...] = (64, 128, *UP_TO)
@@ -57,7 +57,8 @@ def kernels(target: str = "") -> Iterator[cd.Kernel]:
     for kind in ("bool", "f16", "bf16"):
         yield declare_spans(kind)
     for head in (64, 128, UP_TO[-1]) if few else NUMBERS:
-        yield prefill("bf16", head, "queries")
+        for form in PREFILLS[head]:
+            yield prefill("bf16", head, "queries", form=form)
     yield prefill("f16", 64, "queries")
     for head in UP_TO[::3] if few else UP_TO:
         for mask in PREFIXES:
@@ -336,7 +337,7 @@ def run(directory: Path) -> list[Row]:
         read, spans = launcher.spans(given.mask)
         read.native.run()
         dim = size[5]
-        end = str(dim) if dim in (64, 128) else next(h.name for h in UP_TO if h.columns >= dim)
+        end = str(dim) if dim in PREFILLS else next(h.name for h in UP_TO if h.columns >= dim)
         peer = best_of_pytorch(given)
         for number, name in enumerate(launcher.names(f"masked_prefill_attention_bf16_{end}")):
             shown = "x".join(map(str, size))

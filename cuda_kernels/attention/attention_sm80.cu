@@ -64,13 +64,15 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const unsigned number_tile = value_tile + kTileBytes<Keys, kValueColumns>;  // of the mask, if Staged
 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
-  const QueryTile<kQueries> tile(queries, heads);
+  const QueryTile<kQueries> tile(queries, heads,
+                                 heads_in_turns(causal || spans != nullptr, heads * batches, heads, kv_heads, keys,
+                                                head_sizes.dim() + head_sizes.value_dim()));
   const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   bool packs = aligned(q, k, v), stores_packs = aligned(out);
   if constexpr (!Head::kIsExact) {
     packs &= are_packs<T>(head_sizes);
-    stores_packs &= head_sizes.value_dim() % 2 == 0;
+    stores_packs &= head_sizes.value_dim() % 8 == 0;
   }
   const Placement<kPlacesOperands<Layout>> of_q{heads, queries, head_sizes.dim()}, of_k{kv_heads, keys, head_sizes.dim()},
       of_v{kv_heads, keys, head_sizes.value_dim()};

@@ -23,8 +23,9 @@
 //
 // Blocks are persistent, one on each multiprocessor: a block takes one work tile after another, and the first loads of
 // the next are issued while the consumers finish. Of causal heads the longest tiles come first, and every second round
-// goes to the blocks in reverse order, which balances the load. Kernels that have no table of tiles beside them
-// (`kAdapts`) leave consumers idle where smaller work tiles need less time, as these fill the last round better.
+// goes to the blocks in reverse order, which balances the load; or, where their keys do not fit into the L2 cache, a few heads
+// at a time, each block has a long tile and a short one in turn. Consumers stay idle where smaller work tiles need less
+// time, as these fill the last round better.
 
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
@@ -39,29 +40,21 @@ struct WorkTile {
   int first, head, sequence;
 };
 
-// The queries of a work tile: always as many, or, if it adapts, what it is given.
-template <int Queries, bool Adapts>
-struct TileRows {
-  static constexpr int rows = Queries;
-  __device__ __forceinline__ explicit TileRows(int) {}
-};
-template <int Queries>
-struct TileRows<Queries, true> {
-  int rows;
-  __device__ __forceinline__ explicit TileRows(int given) : rows(given) {}
-};
-
 // The static persistent tile scheduler: which work tiles exist, and which block takes which.
-template <int Queries, bool Adapts>
-struct TileScheduler : TileRows<Queries, Adapts> {
-  using TileRows<Queries, Adapts>::rows;
-  int tiles, heads, count;  // tiles of a head; heads of a sequence; tiles of all heads
-  bool causal;              // or a mask that most likely is
+template <int Queries>
+struct TileScheduler {
+  int rows;                     // queries of a work tile
+  int tiles, heads, all_heads;  // tiles of a head; heads of a sequence, and of all
+  bool differ, in_pairs;        // tiles in length, since causal, or with a mask that most likely is; see `find`
 
-  __device__ __forceinline__ TileScheduler(int queries, int heads_of_one, int sequences, bool is_causal, int of_tile)
-      : TileRows<Queries, Adapts>(of_tile), tiles((queries + rows - 1) / rows), heads(heads_of_one), causal(is_causal) {
-    count = tiles * heads * sequences;
-  }
+  __device__ __forceinline__ TileScheduler(
+      int queries, int heads_of_one, int sequences, int of_tile, bool tiles_differ, bool keys_fit)
+      : rows(of_tile),
+        tiles((queries + of_tile - 1) / of_tile),
+        heads(heads_of_one),
+        all_heads(heads_of_one * sequences),
+        differ(tiles_differ),
+        in_pairs(tiles_differ && !keys_fit) {}
 
   // The queries of a tile with which the rounds take the least time. A tile with c consumers takes about as long as
   // 2 c + 3 of half a consumer's: the fit of what `attention_64.tuning.json` has of two and of three.
@@ -77,17 +70,24 @@ struct TileScheduler : TileRows<Queries, Adapts> {
     return found;
   }
 
-  __device__ __forceinline__ bool has(int round) const { return round * gridDim.x < count; }
+  // Work tiles of a round of all blocks, or in pairs of two rounds: there half of the heads have the first round, and the
+  // others, in the opposite order, the second.
+  __device__ __forceinline__ int count() const { return in_pairs ? (all_heads + 1) / 2 * tiles : all_heads * tiles; }
+
+  __device__ __forceinline__ bool has(int round) const { return (in_pairs ? round / 2 : round) * gridDim.x < count(); }
 
   // This block's work tile of a round; in the last round some blocks have none.
   __device__ __forceinline__ bool find(int round, WorkTile& work) const {
-    const bool turned = causal && round % 2 == 1;
-    const int place = round * gridDim.x + (turned ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-    if (place >= count) return false;
-    // The tiles of a head side by side, which read the same keys; or, causal, the longest tiles of all heads first.
-    const int all_heads = count / tiles;
-    const int tile = causal ? tiles - 1 - place / all_heads : place % tiles;
-    const int head = causal ? place % all_heads : place / tiles;
+    const bool is_second = differ && round % 2 == 1;
+    int place = (in_pairs ? round / 2 : round) * gridDim.x + blockIdx.x;
+    if (is_second && !in_pairs) place += gridDim.x - 1 - 2 * blockIdx.x;
+    if (place >= count()) return false;
+    // The tiles of a head side by side, which read the same keys; or the longest tiles of all heads first.
+    const bool beside = in_pairs || !differ;
+    int head = beside ? place / tiles : place % all_heads, tile = beside ? place % tiles : place / all_heads;
+    if (differ && !(in_pairs && is_second)) tile = tiles - 1 - tile;
+    if (in_pairs && is_second) head += (all_heads + 1) / 2;
+    if (head >= all_heads) return false;
     work = {tile * rows, head % heads, head / heads};
     return true;
   }
@@ -197,8 +197,8 @@ struct ElementLoads {
 };
 
 // The producer: loads the tiles of queries, keys and values in the order in which they are used.
-template <class Head, int Keys, int Queries, bool Adapts, int Stages, class Loads>
-__device__ __forceinline__ void producer(const TileScheduler<Queries, Adapts>& scheduler,
+template <class Head, int Keys, int Queries, int Stages, class Loads>
+__device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler,
                                         SharedStorage<Head, Keys, Queries, Stages>& pipeline,
                                         const Loads& loads,
                                         const AllMasks& masks,
@@ -237,8 +237,8 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries, Adapts>& s
 }
 
 // The producer of the mask's numbers, by warps 1 to 3 of the producer warpgroup; with a map by one of their threads.
-template <class T, int Keys, bool ByTma, int Queries, bool Adapts, int Stages, int Rows>
-__device__ __forceinline__ void number_producer(const TileScheduler<Queries, Adapts>& scheduler,
+template <class T, int Keys, bool ByTma, int Queries, int Stages, int Rows>
+__device__ __forceinline__ void number_producer(const TileScheduler<Queries>& scheduler,
                                                 char* tiles,
                                                 NumberPipeline<Stages>& pipeline,
                                                 const AllMasks& masks) {
@@ -297,8 +297,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                                                                             int mask_heads,
                                                                             Form... form) {
   constexpr int kQueries = 64 * Consumers, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
-  constexpr bool kAdapts = NumberStages > 0 || !Head::kIsExact;
-  constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96;
+  constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96 || kColumns == 80;
   const Head head_sizes(dim, value_dim);
   // 65536 registers for all threads.
   static_assert(Consumers == 2 || Consumers == 3, "the register counts are for 2 or 3");
@@ -314,8 +313,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
 
   // Else the producer warpgroup loads element by element.
   const bool uses_tma = aligned(q, k, v) & are_packs<T>(head_sizes);
-  using Scheduler = TileScheduler<kQueries, kAdapts>;
-  const int of_tile = kAdapts ? Scheduler::fastest(queries, heads * batches) : kQueries;
+  using Scheduler = TileScheduler<kQueries>;
+  const int of_tile = Scheduler::fastest(queries, heads * batches);
   const bool numbers_by_tma = aligned(mask) & (keys % 8 == 0) & (mask_rows > 1);  // else by rows
   if (threadIdx.x == 0) {
     const int producers = uses_tma ? 1 : 128, consumers = of_tile / 16;  // a thread, all; warps
@@ -338,7 +337,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
   }
   __syncthreads();
 
-  const Scheduler scheduler(queries, heads, batches, causal || spans != nullptr, of_tile);
+  const bool keys_fit = fit_l2(batches * kv_heads, keys, head_sizes.dim() + head_sizes.value_dim()) >= 0.5f;
+  const Scheduler scheduler(queries, heads, batches, of_tile, causal || spans != nullptr, keys_fit);
   const AllMasks masks{mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, causal};
   // Where all of the producer loads element by element, the consumers read the mask themselves.
   const bool stages_numbers = NumberStages > 0 && uses_tma && mask != nullptr && !mask_is_bool;
@@ -379,16 +379,16 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
       if (stages_numbers && threadIdx.x >= 32 && (!numbers_by_tma || threadIdx.x == 32)) {
         if (numbers_by_tma) {
           acquire_tensor_map(of_numbers.map);
-          number_producer<T, Keys, true, kQueries, kAdapts, NumberStages, kRowStages>(scheduler, shared, of_numbers, masks);
+          number_producer<T, Keys, true, kQueries, NumberStages, kRowStages>(scheduler, shared, of_numbers, masks);
         } else {
-          number_producer<T, Keys, false, kQueries, kAdapts, NumberStages, kRowStages>(scheduler, shared, of_numbers, masks);
+          number_producer<T, Keys, false, kQueries, NumberStages, kRowStages>(scheduler, shared, of_numbers, masks);
         }
       }
     }
-  } else if (!kAdapts || threadIdx.x < 128 + 2 * scheduler.rows) {
+  } else if (threadIdx.x < 128 + 2 * scheduler.rows) {
     allocate_registers<kConsumerRegisters>();
     const int consumer = warpgroup - 1, lane = threadIdx.x % 32, warp_row = consumer * 64 + threadIdx.x / 32 % 4 * 16;
-    const bool packs = aligned(out) & (head_sizes.value_dim() % 2 == 0);
+    const bool packs = aligned(out) & (head_sizes.value_dim() % 8 == 0);
     PipelineState<Stages> key_state, value_state;
     PipelineState<NumberStages> number_state;
     PipelineState<kRowStages> row_state;

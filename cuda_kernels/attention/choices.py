@@ -1,14 +1,13 @@
 """Which attention kernel a call gets: few queries or many, with tensor cores or without.
 
 Rules say which, from what was measured on an H200 (docs/kernels/attention.md). Heads of 16 bits
-take tensor cores (`prefill.py`, `decode.py`, `paged.py`), except in the kernels for heads of 32
-alone; these and f32 take `simt.py`. On CPUs all are `attention_cpu.cu`; `kernel.own` is what GPUs
-run, and runs on a CPU by itself too.
+take tensor cores (`prefill.py`, `decode.py`, `paged.py`), f32 takes `simt.py`. On CPUs all are
+`attention_cpu.cu`; `kernel.own` is what GPUs run, and runs on a CPU by itself too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import custom_dispatch as cd
@@ -29,7 +28,7 @@ from cuda_kernels.attention.names import (
     kernel_name,
 )
 from cuda_kernels.attention.paged import CACHE, paged
-from cuda_kernels.attention.prefill import SMALL, SMALL_RULE, prefill
+from cuda_kernels.attention.prefill import PREFILLS, Prefill, prefill
 from cuda_kernels.attention.signature import keys
 from cuda_kernels.attention.simt import declare
 from cuda_kernels.shared.lazily import lazily
@@ -37,13 +36,17 @@ from custom_dispatch.kernel.expr import Condition, Expr
 
 
 def choose(dtype: str, dim: int, mask: str = "keys", *, layout: str = "bhsd") -> cd.Choice:
-    """The kernels for a type, a size of heads and a form of mask, few queries first."""
-    decoding = {form: decode(dtype, dim, mask, form, layout=layout) for form in forms_of(dim)}
-    small = [prefill(dtype, dim, mask, layout=layout, form=SMALL)] if dim in SMALL.tiles else []
+    """The kernels for a type, a size of heads and a form of mask, few queries first.
+
+    For heads of 32 there are those for many queries alone.
+    """
+    few = forms_of(dim) if dim > 32 else ()
+    decoding = {form: decode(dtype, dim, mask, form, layout=layout) for form in few}
+    many = {form: prefill(dtype, dim, mask, layout=layout, form=form) for form in PREFILLS[dim]}
     return cd.Choice(
         kernel_name("", dtype, str(dim), mask, layout),
-        [*decoding.values(), *small, prefill(dtype, dim, mask, layout=layout)],
-        rules=_rules(decoding) | {each.name: SMALL_RULE for each in small},
+        [*decoding.values(), *many.values()],
+        rules=_rules(decoding) | _rules_of_many(many),
     )
 
 
@@ -76,14 +79,18 @@ def choose_any_head(
             for form in forms_of(head)
         }
 
-    def many(head: UpTo) -> cd.Kernel:
-        return prefill(dtype, head, mask, layout=layout, is_capped=is_capped)
+    def of_many(head: UpTo) -> dict[Prefill, cd.Kernel]:
+        return {
+            form: prefill(dtype, head, mask, layout=layout, form=form, is_capped=is_capped)
+            for form in PREFILLS[head]
+        }
 
-    decoding = {head: few(head) for head in UP_TO}
+    decoding, many = {head: few(head) for head in UP_TO}, {head: of_many(head) for head in UP_TO}
     return cd.Choice(
         name,
-        [each for head in UP_TO for each in (*decoding[head].values(), many(head))],
-        rules={k: rule for each in decoding.values() for k, rule in _rules(each).items()},
+        [each for head in UP_TO for each in (*decoding[head].values(), *many[head].values())],
+        rules={k: rule for each in decoding.values() for k, rule in _rules(each).items()}
+        | {k: rule for each in many.values() for k, rule in _rules_of_many(each).items()},
     )
 
 
@@ -110,6 +117,10 @@ def _of_caches(
         [each for kernels in decoding for each in kernels.values()],
         rules={name: rule for each in rules for name, rule in each.items()},
     )
+
+
+def _rules_of_many(kernels: Mapping[Prefill, cd.Kernel]) -> dict[str, Sequence[Condition]]:
+    return {kernel.name: form.rule for form, kernel in kernels.items() if form.rule}
 
 
 def _rules(kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Condition]]:

@@ -14,7 +14,7 @@ PREFIXES = {"keys": "", "queries": "masked_", "bool": "bool_masked_"}
 LAYOUTS = ("bhsd", "by_position", "bshd")
 """How operands and results lie: with the heads of a batch apart, [batch, heads, rows, dim]; results
 with those of a position beside each other; all with those, [batch, rows, heads, dim]."""
-ON_TENSOR_CORES = tuple(product(("f16", "bf16"), (64, 128)))
+ON_TENSOR_CORES = tuple(product(("f16", "bf16"), HEADS))
 """Element types, and sizes of a head."""
 
 ATTENTION = {
@@ -33,7 +33,9 @@ BSHD_ANY_HEAD = {
     f"{PREFIXES[mask]}attention_bshd_{dtype}": (dtype, mask)
     for mask, dtype in product(PREFIXES, TYPES)
 }
-CACHED = {f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES}
+CACHED = {
+    f"cached_attention_{dtype}_{dim}": (dtype, dim) for dtype, dim in ON_TENSOR_CORES if dim != 32
+}
 ANY_HEAD = {
     f"{PREFIXES[mask]}attention_{dtype}": (dtype, mask) for mask, dtype in product(PREFIXES, TYPES)
 }

@@ -1,15 +1,16 @@
-"""Attention of many queries on tensor cores: declarations for `attention_sm80.cu`, `_sm90a.cu`.
+"""Attention of many queries on tensor cores: the declarations for three sources.
 
-For heads of 64 and 128 of 16 bits, and of any size up to 256. `choices.py` has the choice between
-these and `decode.py`. A name says the tile on sm_90a, queries x keys, and its stages, and then the
-tile on GPUs from sm_80 on:
-`prefill_attention_bf16_64_t192x128_s2_sm80_t128x64`.
+For heads of 16 bits of 32, 64 and 128, and of any size up to 256. On sm_90a these are
+`attention_sm90a.cu`, persistent blocks with a producer, and `attention_blocks_sm90a.cu`, a block
+for each 64 queries; on GPUs from sm_80 on `attention_sm80.cu`. `choices.py` has the choice between
+these and `decode.py`. A name says the tile on sm_90a, queries x keys, and the stages of persistent
+blocks, and then the tile on GPUs from sm_80 on: `prefill_attention_bf16_64_b64x128_sm80_t128x64`,
+`prefill_attention_bf16_128_t128x128_s2_sm80_t128x64`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import custom_dispatch as cd
 from cuda_kernels.attention.head_sizes import (
@@ -28,17 +29,40 @@ from cuda_kernels.attention.signature import (
     flops,
     form_of,
     heads,
+    keys,
     kv_heads,
     mask_requirements,
     on_cpu,
     operands,
+    queries,
 )
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
-from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.expr import Condition, Expr
 
 _SHARED_BYTES, _SHARED_BYTES_OF_SM86 = 227 * 1024, 99 * 1024
 """Of a block on sm_90 and sm_86, at most. CUDA C++ Programming Guide, "Compute Capabilities"."""
+
+
+def _tile_bytes(head: Head, queries: int, keys: int, stages: int = 1) -> int:
+    """A tile of queries, and `stages` of keys and of values."""
+    columns, value_columns = whole_columns_of(head)
+    return 2 * (queries * columns + stages * keys * (columns + value_columns))
+
+
+def _number_bytes(queries: int, keys: int) -> int:
+    """What `number_rows.cuh` takes for the numbers of a mask: rows, each 16 bytes longer."""
+    return queries * (2 * keys + 16)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What kernels of the same tiles differ in."""
+
+    layout: str
+    adds: bool
+    """Whether the mask has numbers for each query, which are staged in shared memory."""
+    is_capped: bool
 
 
 @dataclass(frozen=True)
@@ -58,28 +82,14 @@ class Tiles:
         """Queries of a block."""
         return 16 * self.parts * self.warps
 
-    def shared_bytes(self, head: Head, number_stages: int = 0) -> int:
-        """A tile of queries, one of keys, one of values and one of the mask's numbers."""
-        columns, value_columns = whole_columns_of(head)
-        tiles = (self.queries + self.keys) * columns + self.keys * value_columns
-        return 2 * (tiles + number_stages * self.queries * -(-self.keys // 64) * 64)
+    def shared_bytes(self, head: Head, *, staged: bool = False) -> int:
+        """Tiles, and one of the mask's numbers if they are staged."""
+        numbers = 2 * self.queries * -(-self.keys // 64) * 64 if staged else 0
+        return _tile_bytes(head, self.queries, self.keys) + numbers
 
-    def number_stages(self, head: Head) -> int:
-        """1 where a tile of the mask's numbers fits into the shared memory of sm_86, else 0."""
-        return int(self.shared_bytes(head, 1) <= _SHARED_BYTES_OF_SM86)
-
-
-TILES: dict[Head, Tiles] = {64: Tiles(64, 4, 2, 2), 128: Tiles(64, 4, 2, 1)}
-"""By the size of a head: the fastest of those tried (docs/kernels/attention.md)."""
-TILES_UP_TO: dict[Head, Tiles] = {
-    UpTo(64, 64): Tiles(64, 4, 2, 2),
-    UpTo(96, 96): Tiles(64, 4, 2, 1),
-    UpTo(128, 128): Tiles(64, 4, 2, 1),
-    UpTo(192, 128): Tiles(64, 8, 1, 1),
-    UpTo(192, 192): Tiles(64, 8, 1, 1),
-    UpTo(256, 256): Tiles(32, 8, 1, 1),
-}
-"""The same by the largest sizes; in the 99 KiB of shared memory that a block of sm_86 can have."""
+    def stages_numbers(self, head: Head) -> bool:
+        """Whether the mask's numbers fit into the shared memory of sm_86, too."""
+        return self.shared_bytes(head, staged=True) <= _SHARED_BYTES_OF_SM86
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,11 @@ class WarpgroupTiles:
     stages: int
 
     @property
+    def name(self) -> str:
+        """As in a kernel's name."""
+        return f"t{64 * self.consumers}x{self.keys}_s{self.stages}"
+
+    @property
     def queries(self) -> int:
         """Queries of a block."""
         return 64 * self.consumers
@@ -101,9 +116,7 @@ class WarpgroupTiles:
 
         With stages of the mask's numbers their tiles and `NumberPipeline`, too.
         """
-        columns, value_columns = whole_columns_of(head)
-        of_keys = self.stages * self.keys * (columns + value_columns)
-        tiles = 2 * (self.queries * columns + of_keys)
+        tiles = _tile_bytes(head, self.queries, self.keys, self.stages)
         found = tiles + 3 * 128 + -(-8 * (3 + 2 + 4 * self.stages) // 128) * 128
         if not number_stages:
             return found
@@ -113,7 +126,7 @@ class WarpgroupTiles:
     def _number_bytes(self, stages: int, others: int) -> int:
         """`NumberArea`: stages of tiles, or of rows where they are no whole chunks."""
         tiles = 2 * stages * self.queries * -(-self.keys // 64) * 64
-        of_rows = self.queries * (2 * self.keys + 16)
+        of_rows = _number_bytes(self.queries, self.keys)
         fits = stages * of_rows + others <= _SHARED_BYTES
         return max(tiles, (stages if fits else tiles // of_rows) * of_rows)
 
@@ -122,53 +135,128 @@ class WarpgroupTiles:
         fits = [each for each in (1, 2) if self.shared_bytes(head, each) <= _SHARED_BYTES]
         return max(fits, default=0)
 
+    def implementation(
+        self, form: Form, dtype: str, head: Head, all_heads: Expr
+    ) -> cd.Implementation:
+        """What runs on sm_90a."""
+        staged = self.number_stages(head) if form.adds else 0
+        numbers = f"{template_of(head)}, {self.keys}, {self.consumers}, {self.stages}"
+        numbers += form_of(dtype, form.layout, staged=staged, is_capped=form.is_capped)
+        return cd.Implementation(
+            source="attention_sm90a.cu",
+            entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {numbers}>",
+            block=128 * (self.consumers + 1),
+            grid=cd.minimum(blocks(64, all_heads), MULTIPROCESSORS),
+            dynamic_shared_memory=self.shared_bytes(head, staged),
+        )
 
-WARPGROUP_TILES: dict[Head, WarpgroupTiles] = {
-    64: WarpgroupTiles(128, 3, 2),
-    128: WarpgroupTiles(128, 2, 2),
-}
-WARPGROUP_TILES_UP_TO: dict[Head, WarpgroupTiles] = {
-    UpTo(64, 64): WarpgroupTiles(128, 3, 2),
-    UpTo(96, 96): WarpgroupTiles(128, 2, 3),
-    UpTo(128, 128): WarpgroupTiles(128, 2, 2),
-    UpTo(192, 128): WarpgroupTiles(128, 2, 2),
-    UpTo(192, 192): WarpgroupTiles(96, 2, 2),
-    UpTo(256, 256): WarpgroupTiles(64, 2, 2),
-}
-WARPGROUP_TILES_WITH_NUMBERS: dict[Head, WarpgroupTiles] = {
-    UpTo(96, 96): WarpgroupTiles(128, 2, 2),
-    UpTo(192, 128): WarpgroupTiles(96, 2, 2),
-}
-"""Where a mask's numbers take a part of the shared memory; names still say the others."""
+
+@dataclass(frozen=True)
+class BlockTiles:
+    """The tile of `attention_blocks_sm90a.cu`, of 64 queries."""
+
+    keys: int
+    resident: int
+    """Blocks that a multiprocessor must be able to hold, which limits registers."""
+    holds_queries: bool = False
+    """In registers, or they are read from shared memory for each tile."""
+
+    @property
+    def name(self) -> str:
+        """As in a kernel's name."""
+        return f"b64x{self.keys}"
+
+    def shared_bytes(self, head: Head, *, staged: bool = False) -> int:
+        """Tiles, two of keys and of values, the mask's numbers if they are staged, a mask."""
+        numbers = _number_bytes(64, self.keys) if staged else 0
+        return _tile_bytes(head, 64, self.keys, 2) + numbers + 64
+
+    def implementation(
+        self, form: Form, dtype: str, head: Head, all_heads: Expr
+    ) -> cd.Implementation:
+        """What runs on sm_90a."""
+        holds = "true" if self.holds_queries else "false"
+        numbers = f"{template_of(head)}, {self.keys}, {self.resident}, {holds}"
+        numbers += form_of(dtype, form.layout, staged=form.adds, is_capped=form.is_capped)
+        return cd.Implementation(
+            source="attention_blocks_sm90a.cu",
+            entry=f"cuda_kernels::attention_blocks<{C_TYPES[dtype]}, {numbers}>",
+            block=128,
+            grid=blocks(64, all_heads),
+            dynamic_shared_memory=self.shared_bytes(head, staged=form.adds),
+        )
 
 
 @dataclass(frozen=True)
 class Prefill:
-    """One kernel for many queries: its tiles, by the size of a head; the usual ones if left out."""
+    """One kernel for many queries: its tiles, and the sizes that it is for."""
 
-    tiles: Mapping[Head, Tiles] = field(default_factory=lambda: {**TILES, **TILES_UP_TO})
-    warpgroup_tiles: Mapping[Head, WarpgroupTiles] = field(
-        default_factory=lambda: {**WARPGROUP_TILES, **WARPGROUP_TILES_UP_TO}
-    )
+    tiles: Tiles
+    hopper: WarpgroupTiles | BlockTiles
+    rule: tuple[Condition, ...] = ()
+    hopper_with_numbers: WarpgroupTiles | BlockTiles | None = None
+    """Where a mask's numbers take a part of the shared memory; names still say the other."""
 
-    def name(self, head: Head) -> str:
-        """The end of the kernel's name, for a size of heads."""
-        tile, hopper = self.tiles[head], self.warpgroup_tiles[head]
-        of_hopper = f"t{hopper.queries}x{hopper.keys}_s{hopper.stages}"
-        return f"{of_hopper}_sm80_t{tile.queries}x{tile.keys}"
-
-
-SMALL = Prefill({64: Tiles(64, 4, 1, 2)}, {64: WarpgroupTiles(128, 2, 2)})
-"""With smaller tiles, for heads of 64."""
+    @property
+    def name(self) -> str:
+        """The end of the kernel's name."""
+        return f"{self.hopper.name}_sm80_t{self.tiles.queries}x{self.tiles.keys}"
 
 
-def _rounds(of_queries: int) -> Expr:
-    """How often all multiprocessors take tiles of so many queries."""
-    return cd.ceildiv(blocks(of_queries), MULTIPROCESSORS)
+FEW_KEYS = (keys <= 256,)
+"""Where tiles of 64 keys are faster than of 128, since more blocks run at once."""
+LITTLE = (cd.ceildiv(queries, 64) * cd.ceildiv(keys, 64) * ALL_HEADS <= 12 * MULTIPROCESSORS,)
+"""Where the tiles of 64 x 64 are so few that the start of persistent blocks takes too long."""
+MUCH = (
+    keys >= 3000,
+    cd.ceildiv(queries, 192) * ALL_HEADS >= 8 * MULTIPROCESSORS,
+)
+"""Where heads of 64 gain from blocks that read keys for 192 queries: there are several rounds."""
 
-
-SMALL_RULE = [2 * _rounds(128) < 3 * _rounds(192)]
-"""Where they are done sooner: as the usual ones have 192 queries, and these 128."""
+_SMALL_80, _USUAL_80 = Tiles(64, 4, 1, 2), Tiles(64, 4, 2, 2)
+PREFILLS: dict[Head, tuple[Prefill, ...]] = {
+    32: (
+        Prefill(_SMALL_80, BlockTiles(64, 4, holds_queries=True), FEW_KEYS, BlockTiles(64, 3)),
+        Prefill(
+            _USUAL_80,
+            BlockTiles(128, 3, holds_queries=True),
+            hopper_with_numbers=WarpgroupTiles(128, 3, 2),
+        ),
+    ),
+    64: (
+        Prefill(_SMALL_80, BlockTiles(64, 4), FEW_KEYS, BlockTiles(64, 3)),
+        Prefill(_USUAL_80, WarpgroupTiles(128, 3, 2), MUCH),
+        Prefill(_USUAL_80, BlockTiles(128, 3), hopper_with_numbers=WarpgroupTiles(128, 3, 2)),
+    ),
+    128: (
+        Prefill(Tiles(64, 4, 1, 1), BlockTiles(64, 2), LITTLE),
+        Prefill(Tiles(64, 4, 2, 1), WarpgroupTiles(128, 2, 2)),
+    ),
+    UpTo(64, 64): (
+        Prefill(_SMALL_80, BlockTiles(64, 3), (keys <= 1024,)),
+        Prefill(_USUAL_80, WarpgroupTiles(128, 3, 2)),
+    ),
+    UpTo(96, 96): (
+        Prefill(
+            Tiles(64, 4, 2, 1),
+            WarpgroupTiles(128, 2, 3),
+            hopper_with_numbers=WarpgroupTiles(128, 2, 2),
+        ),
+    ),
+    UpTo(128, 128): (Prefill(Tiles(64, 4, 2, 1), WarpgroupTiles(128, 2, 2)),),
+    UpTo(192, 128): (
+        Prefill(
+            Tiles(64, 8, 1, 1),
+            WarpgroupTiles(128, 2, 2),
+            hopper_with_numbers=WarpgroupTiles(96, 2, 2),
+        ),
+    ),
+    UpTo(192, 192): (Prefill(Tiles(64, 8, 1, 1), WarpgroupTiles(96, 2, 2)),),
+    UpTo(256, 256): (Prefill(Tiles(32, 8, 1, 1), WarpgroupTiles(64, 2, 2)),),
+}
+"""By the size of a head, or the largest sizes: the fastest of those tried, the last for whatever
+the others leave (docs/kernels/attention.md). `attention_sm80.cu` has to fit into the 99 KiB of
+shared memory that a block of sm_86 can have."""
 
 
 def prefill(
@@ -177,7 +265,7 @@ def prefill(
     mask: str = "keys",
     *,
     layout: str = "bhsd",
-    form: Prefill = Prefill(),
+    form: Prefill | None = None,
     all_heads: Expr = ALL_HEADS,
     is_capped: bool = False,
 ) -> cd.Kernel:
@@ -188,41 +276,36 @@ def prefill(
     mask, layout, is_capped
         As of `signature.operands`.
     form
-        Its tiles.
+        Its tiles; by default those for whatever size.
     all_heads
         Heads of all sequences; each has work tiles of its own.
     """
-    tiles, hopper = form.tiles[head], form.warpgroup_tiles[head]
-    adds = mask == "queries"
-    if adds:
-        hopper = WARPGROUP_TILES_WITH_NUMBERS.get(head, hopper)
-    staged, hopper_staged = (each.number_stages(head) * adds for each in (tiles, hopper))
-    sizes = template_of(head)
-    numbers = f"{sizes}, {tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
-    hopper_numbers = f"{sizes}, {hopper.keys}, {hopper.consumers}, {hopper.stages}"
+    form = form or PREFILLS[head][-1]
+    of = Form(layout, mask == "queries", is_capped)
+    tiles, hopper = form.tiles, form.hopper
+    if of.adds and form.hopper_with_numbers is not None:
+        hopper = form.hopper_with_numbers
+    staged = of.adds and tiles.stages_numbers(head)
+    numbers = f"{tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
     numbers += form_of(dtype, layout, staged=staged, is_capped=is_capped)
-    hopper_numbers += form_of(dtype, layout, staged=hopper_staged, is_capped=is_capped)
-    least = 64 if hopper_staged or isinstance(head, UpTo) else hopper.queries  # of a work tile
     which = "capped_prefill_" if is_capped else "prefill_"
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, layout, form.name(head)),
+        kernel_name(which, dtype, name_of(head), mask, layout, form.name),
         source="attention_sm80.cu",
-        entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {numbers}>",
+        entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {template_of(head)}, {numbers}>",
         operands=operands(dtype, head, mask, layout, is_capped=is_capped),
         block=32 * tiles.warps,
         grid=blocks(tiles.queries, all_heads),
-        dynamic_shared_memory=tiles.shared_bytes(head, staged),
-        requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
+        dynamic_shared_memory=tiles.shared_bytes(head, staged=staged),
+        requires=[
+            heads % kv_heads == 0,
+            *requirements(head),
+            *mask_requirements(mask),
+        ],
         reference=REFERENCES[layout],
         flops=flops(head),
         implementations={
             "cpu": on_cpu(dtype, head, layout, all_heads, is_capped=is_capped),
-            "cuda:sm_90a": cd.Implementation(
-                source="attention_sm90a.cu",
-                entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {hopper_numbers}>",
-                block=128 * (hopper.consumers + 1),
-                grid=cd.minimum(blocks(least, all_heads), MULTIPROCESSORS),
-                dynamic_shared_memory=hopper.shared_bytes(head, hopper_staged),
-            ),
+            "cuda:sm_90a": hopper.implementation(of, dtype, head, all_heads),
         },
     )

@@ -90,19 +90,19 @@ def head_scalars(head: Head) -> list[Operand]:
 
 
 def form_of(dtype: str, layout: str, *, staged: int | None = None, is_capped: bool = False) -> str:
-    """The last template arguments: the layout, stages of the mask's numbers, operands of scores.
+    """The last template arguments: the layout, whether numbers are staged, operands of scores.
 
     Those that are the defaults are left out.
 
     Parameters
     ----------
     staged
-        None where a kernel has no such argument.
+        Stages of a mask's numbers; None where a kernel has no such argument.
     """
     number = LAYOUTS.index(layout)
     if not staged and not is_capped:
         return f", {number}" if number else ""
-    stages = "" if staged is None else f", {staged}"
+    stages = "" if staged is None else f", {staged:d}"
     given = f", float, const {C_TYPES[dtype]}*" if is_capped else ""
     return f", {number}{stages}{given}"
 

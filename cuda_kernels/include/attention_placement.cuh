@@ -4,20 +4,50 @@
 
 namespace cuda_kernels {
 
+// How often the keys and values of so many heads fit into 16 MiB, which are in the L2 cache beside other data and, on an H100,
+// the copies in its other half.
+__device__ __forceinline__ float fit_l2(int heads_of_keys, int keys, int columns_of_key) {
+  constexpr float kElements = 1 << 23;  // of 16 bits
+  return kElements / (static_cast<float>(max(heads_of_keys, 1)) * static_cast<float>(max(keys, 1)) * columns_of_key);
+}
+
+// How many heads take turns, so that the longest tiles of all of them come first. Which heads have tiles of different lengths:
+// those of a causal mask, or one that most likely is. All of them would balance the load best, but their keys and values
+// should stay in the L2 cache. Otherwise one: the tiles of a head side by side, which read the same keys.
+__device__ __forceinline__ int heads_in_turns(
+    bool differ, int all_heads, int heads, int kv_heads, int keys, int columns_of_key) {
+  if (!differ) return 1;
+  const float fit = fit_l2(1, keys, columns_of_key) * heads / kv_heads;
+  return max(1, min(all_heads, static_cast<int>(fminf(fit, 1e9f))));
+}
+
+// Which tile of which head has a place in the order of all: the last tiles of heads, which are the longest, come first.
+struct PlacedTile {
+  int tile, head;
+
+  __device__ __forceinline__ PlacedTile(int place, int tiles, int all_heads, int in_turns) {
+    const int group = place / (in_turns * tiles), number = place - group * in_turns * tiles;
+    const int count = min(in_turns, all_heads - group * in_turns);
+    const int turn = number / count;
+    tile = tiles - 1 - turn;
+    head = group * in_turns + number - turn * count;
+  }
+};
+
 // The tile of a block in a grid with one block for each `Queries` queries of a head of a sequence. The grid has one
-// dimension, because the others are limited to 65535, and heads times sequences may exceed that. The blocks of a head are
-// adjacent, because they read the same keys. The last queries come first: in a causal head they have the most keys.
+// dimension, because the others are limited to 65535, and heads times sequences may exceed that.
 template <int Queries>
 struct QueryTile {
   int first, head, sequence;
 
-  __device__ __forceinline__ QueryTile(int queries, int heads) {
+  __device__ __forceinline__ QueryTile(int queries, int heads, int in_turns = 1) {
     // Broadcast, so that the compiler knows it is uniform and keeps it in uniform registers.
     const auto same = [](int number) { return __shfl_sync(~0u, number, 0); };
-    const int tiles = (queries + Queries - 1) / Queries, all_heads = blockIdx.x / tiles;
-    first = same((tiles - 1 - (static_cast<int>(blockIdx.x) - all_heads * tiles)) * Queries);
-    sequence = same(all_heads / heads);
-    head = same(all_heads - sequence * heads);
+    const int tiles = (queries + Queries - 1) / Queries;
+    const PlacedTile placed(blockIdx.x, tiles, gridDim.x / tiles, in_turns);
+    first = same(placed.tile * Queries);
+    sequence = same(placed.head / heads);
+    head = same(placed.head - sequence * heads);
   }
 };
 

@@ -181,8 +181,26 @@ __device__ __forceinline__ void pack_weights(unsigned (&packed)[4], const float*
   for (int i = 0; i < 4; ++i) packed[i] = packed_pair<T>(weights[2 * i], weights[2 * i + 1]);
 }
 
+// Of four words of each of four neighbouring lanes, gives lane t word t of each, in their order.
+__device__ __forceinline__ void transpose_quad(unsigned (&words)[4], int lane) {
+  const bool is_odd = lane % 2 == 1, is_high = lane % 4 >= 2;
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const unsigned other = __shfl_xor_sync(0xffffffffu, is_odd ? words[i] : words[i + 1], 1);
+    words[i] = is_odd ? other : words[i];
+    words[i + 1] = is_odd ? words[i + 1] : other;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const unsigned other = __shfl_xor_sync(0xffffffffu, is_high ? words[i] : words[i + 2], 2);
+    words[i] = is_high ? other : words[i];
+    words[i + 2] = is_high ? words[i + 2] : other;
+  }
+}
+
 // Writes a thread's part of two rows, `query` and `query + 8`, of a head's result [queries, value_dim], whose rows are
-// `step` elements apart. `packs` says whether pairs of elements can be written at once.
+// `step` elements apart. `packs` says whether 16 bytes can be written at once: then the lanes that share a row exchange
+// what they have, so that each has whole blocks of 8 columns. Single words would take several times as long.
 template <class Head, class T, int Size>
 __device__ __forceinline__ void store_result(const Head& head_sizes,
                                              T* out,
@@ -193,24 +211,36 @@ __device__ __forceinline__ void store_result(const Head& head_sizes,
                                              long long step,
                                              int lane,
                                              bool packs) {
-  const int columns = head_sizes.value_dim() - lane % 4 * 2;  // from this thread's first one
+  constexpr int kBlocks = Size / 4;
+  const int value_dim = head_sizes.value_dim();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float total = softmax.total(half), share = total == 0.0f ? 0.0f : 1.0f / total;
     const int row = query + 8 * half;
-    if (row >= queries) continue;
-    T* const to = out + row * step + lane % 4 * 2;
+    T* const to = out + row * step;
+    if (packs) {
 #pragma unroll
-    for (int i = 2 * half; i < Size; i += 4) {
-      const float low = result[i] * share, high = result[i + 1] * share;
-      T* const at = to + i / 4 * 8;
-      if (!Head::kIsExact && i / 4 * 8 >= columns) continue;
-      if (packs) {
-        *reinterpret_cast<unsigned*>(at) = packed_pair<T>(low, high);
-      } else {
-        at[0] = static_cast<T>(low);
-        if (Head::kIsExact || i / 4 * 8 + 1 < columns) at[1] = static_cast<T>(high);
+      for (int block = 0; block < kBlocks; block += 4) {
+        unsigned words[4] = {};
+#pragma unroll
+        for (int i = 0; i < 4 && block + i < kBlocks; ++i) {
+          const float* const pair = result + 4 * (block + i) + 2 * half;
+          words[i] = packed_pair<T>(pair[0] * share, pair[1] * share);
+        }
+        transpose_quad(words, lane);
+        const int column = (block + lane % 4) * 8;
+        const bool is_whole = Head::kIsExact && kBlocks % 4 == 0;
+        if (row < queries && (is_whole || column < value_dim))
+          *reinterpret_cast<uint4*>(to + column) = {words[0], words[1], words[2], words[3]};
       }
+    } else if (row < queries) {
+#pragma unroll
+      for (int i = 2 * half; i < Size; i += 4)
+#pragma unroll
+        for (int next = 0; next < 2; ++next) {
+          const int column = i / 4 * 8 + lane % 4 * 2 + next;
+          if (Head::kIsExact || column < value_dim) to[column] = static_cast<T>(result[i + next] * share);
+        }
     }
   }
 }

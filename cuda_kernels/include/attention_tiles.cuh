@@ -35,10 +35,12 @@ template <int Rows, int Columns, int Threads, bool IsExact, class T>
 __device__ __forceinline__ void copy_tile(
     unsigned tile, const T* __restrict__ operand, int columns, int stride, int first, int rows, int thread, bool packs) {
   constexpr int units = kNextPower<Columns / 8>, step = Threads / units;
-  static_assert(step > 0 && Rows % step == 0 && (step & (step - 1)) == 0, "as many rows for every thread");
+  static_assert(step > 0 && (Rows % step == 0 || step % Rows == 0) && (step & (step - 1)) == 0,
+                "as many rows for every thread that copies");
   static_assert(!IsExact || units == Columns / 8, "as many chunks as threads that copy a row");
   const int unit = thread % units, row = thread / units;
   if (units != Columns / 8 && unit >= Columns / 8) return;
+  if (step > Rows && row >= Rows) return;
   const unsigned to = tile + tile_offset<Rows>(row, unit);
   const T* from = operand + static_cast<long long>(first + row) * stride + unit * 8;
   const int elements_left = columns - unit * 8;  // of a row, from this thread's first one

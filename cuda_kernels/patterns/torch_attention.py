@@ -155,7 +155,7 @@ def attentions_bshd() -> Patterns:
     """With the heads of a position side by side in operands and results."""
     found = []
     for dtype in _TYPES:
-        for end, _ in ends_and_scales(*_HEADS[dtype != "f32" :]):
+        for end, _ in ends_and_scales(*_HEADS):
             for prefix, computes, kind in (
                 ("", _bshd, None),
                 ("masked_", _masked_bshd, dtype),
@@ -183,7 +183,7 @@ def attentions_by_position() -> Patterns:
     """With the heads of a position side by side in the result."""
     found = []
     for dtype in _TYPES[1:]:
-        for size in _HEADS[1:]:
+        for size in _HEADS:
             kernel = getattr(attentions, f"attention_by_position_{dtype}_{size}")
             usual = {"scale": size**-0.5}
             for computes, fixed, sizes in (

@@ -6,6 +6,7 @@ CPUs run in their place.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from cuda_kernels import attention
 from cuda_kernels.attention.decode import Decode, decode, decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.names import PREFIXES
-from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
+from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
 from cuda_kernels.attention.signature import attend_cache
 from cuda_kernels.attention.simt import declare
 from custom_dispatch.errors import CallError
@@ -25,7 +26,7 @@ from custom_dispatch.errors import CallError
 Random = np.random.Generator
 
 SMALLEST, ODD_PARTS, MLA, LARGEST = UP_TO[0], UP_TO[1], UpTo(192, 128), UP_TO[-1]
-SMALL = Prefill(tiles={head: Tiles(16, 2, 1, 1) for head in UP_TO})
+SMALL = Prefill(Tiles(16, 2, 1, 1), WarpgroupTiles(64, 2, 2))
 # By the tiles: sizes of queries and keys, and of values.
 HEADS = {
     SMALLEST: ((8, 8), (40, 40), (64, 24), (33, 7)),
@@ -165,7 +166,7 @@ def test_a_call_takes_the_smallest_kernel_that_it_fits() -> None:
         (200, 16): "up_to_256",
     }.items():
         which = attention.attention_bf16.which(dim=of[0], value_dim=of[1], **sizes)
-        assert which.kernel.startswith(f"prefill_attention_bf16_{name}_t")
+        assert re.match(rf"prefill_attention_bf16_{name}_[bt]\d", which.kernel)
         in_f32 = attention.attention_f32.which(dim=of[0], value_dim=of[1], **sizes)
         assert in_f32.kernel == f"attention_f32_{name}"
     which = attention.attention_f16.which(dim=80, value_dim=80, **{**sizes, "queries": 1})

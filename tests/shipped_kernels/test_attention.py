@@ -14,13 +14,14 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 from cuda_kernels import attention
 from cuda_kernels.attention import flat as flat_attention
-from cuda_kernels.attention.prefill import prefill
+from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.geometry import MAX_GRID
 
 Random = np.random.Generator
 DIM = 32
+SMALL = Prefill(Tiles(16, 2, 2, 1), WarpgroupTiles(64, 2, 2))
 # Batch, heads, heads of keys, queries, keys: alone, grouped, whole tiles, few keys, many.
 SIZES = (
     (1, 1, 1, 1, 1),
@@ -35,14 +36,14 @@ SIZES = (
 def attentions(request: pytest.FixtureRequest) -> Shipped:
     kernels = [
         attention.declare("f32", DIM, tile_keys=32),
-        attention.declare("bf16", DIM, "bool", tile_keys=32),
+        prefill("bf16", DIM, "bool", form=SMALL),
     ]
     return Shipped([item.own if request.param == "gpu" else item for item in kernels])
 
 
 @pytest.fixture(scope="module", params=[pytest.param("gpu", marks=pytest.mark.thorough), "cpu"])
 def masked(request: pytest.FixtureRequest) -> Shipped:
-    kernel = attention.declare("f16", DIM, "queries", tile_keys=32)
+    kernel = prefill("f16", DIM, "queries", form=SMALL)
     return Shipped([kernel.own if request.param == "gpu" else kernel])
 
 
@@ -76,7 +77,7 @@ def test_with_a_mask_of_every_query(masked: Shipped, random: Random, causal: int
         q, k, v = operands(random, "f16", size)
         batch, *_, queries, keys = size
         added = mask(random, "f16", batch, 1, queries, keys)
-        masked.check("masked_attention_f16_32", q, k, v, added, 0.3, causal)
+        masked.check("masked_prefill_attention_f16_32", q, k, v, added, 0.3, causal, scale=2)
 
 
 @pytest.mark.parametrize("causal", [0, 1])
@@ -86,7 +87,8 @@ def test_with_a_mask_of_bools(attentions: Shipped, random: Random, causal: int) 
         q, k, v = operands(random, "bf16", size)
         batch, *_, queries, keys = size
         seen = random.random((batch, 1, queries, keys)) < 2 / 3
-        attentions.check("bool_masked_attention_bf16_32", q, k, v, seen, 0.3, causal)
+        name = "bool_masked_prefill_attention_bf16_32"
+        attentions.check(name, q, k, v, seen, 0.3, causal, scale=2)
 
 
 def test_it_is_pytorchs(masked: Shipped, random: Random) -> None:
@@ -95,11 +97,11 @@ def test_it_is_pytorchs(masked: Shipped, random: Random) -> None:
     q, k, v = operands(random, "f16", (2, 4, 2, 70, 100))
     added = mask(random, "f16", 2, 1, 70, 100)
     added[0, 0, 3] = -np.inf
-    got, _ = masked.both("masked_attention_f16_32", q, k, v, added, 0.2, 0)
+    got, _ = masked.both("masked_prefill_attention_f16_32", q, k, v, added, 0.2, 0)
     want = torch.nn.functional.scaled_dot_product_attention(
         *(torch.from_numpy(each).float() for each in (q, k, v, added)), scale=0.2, enable_gqa=True
     )
-    assert_close(got, want.half().numpy())
+    assert_close(got, want.half().numpy(), scale=2)
     assert not got[0, :, 3].any()
 
 

@@ -15,13 +15,13 @@ import custom_dispatch as cd
 from cuda_kernels.attention.decode import Decode, decode
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.mask_spans import spans_of
-from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
+from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
 from cuda_kernels.attention.simt import declare
 
 Random = np.random.Generator
 Array = np.ndarray[Any, Any]
 SMALLEST, MLA = UP_TO[0], UpTo(192, 128)
-SMALL = Prefill(tiles={head: Tiles(32, 2, 1, 1) for head in (64, *UP_TO)})
+SMALL = Prefill(Tiles(32, 2, 1, 1), WarpgroupTiles(64, 2, 2))
 OF_SCORES = ((0.0, True), (2.0, True), (1.5, False), (-1.5, True))
 """A soft cap, and whether there are sinks."""
 

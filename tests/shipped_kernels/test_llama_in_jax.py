@@ -84,7 +84,7 @@ def test_it_is_made_of_kernels() -> None:
         "rms_norm_bf16": 1,
         "add_rms_norm_bf16": 1,
         "rotary_by_position_bf16": 2,
-        "attention_bf16_32": 1,
+        "attention_by_position_bf16_32": 1,
         "swiglu_bf16": 1,
         "matmul_bf16": 7,
     }

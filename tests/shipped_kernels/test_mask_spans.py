@@ -5,6 +5,7 @@ From the PTX for sm_80, with smaller tiles than the declared kernels; and what C
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from cuda_kernels import attention
 from cuda_kernels.attention.decode import Decode, decode
 from cuda_kernels.attention.head_sizes import UP_TO
 from cuda_kernels.attention.mask_spans import spans_of
-from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
+from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
 from cuda_kernels.attention.signature import attend
 from cuda_kernels.attention.simt import declare
 
@@ -24,7 +25,8 @@ Random = np.random.Generator
 Array = np.ndarray[Any, Any]
 SMALLEST = UP_TO[0]
 FORMS = [pytest.param("gpu", marks=pytest.mark.thorough), "cpu"]
-SMALL = Prefill(tiles={64: Tiles(32, 2, 1, 1), SMALLEST: Tiles(32, 2, 1, 1)})
+SMALL = Prefill(Tiles(32, 2, 1, 1), WarpgroupTiles(64, 2, 2))
+TWO_PARTS = replace(SMALL, tiles=Tiles(16, 2, 2, 1))
 # Of several tiles and groups of rows, odd and whole; few keys, few queries.
 SIZES = ((130, 200), (64, 128), (1, 1), (70, 33), (3, 300))
 
@@ -39,7 +41,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
         request.param,
         prefill("f16", 64, "bool", form=SMALL),
         prefill("f16", 64, "queries", form=SMALL),
-        prefill("bf16", 64, "queries", form=SMALL),
+        prefill("bf16", 64, "queries", form=TWO_PARTS),
         decode("f16", 64, "bool", Decode(16, 1)),
         declare("f32", SMALLEST, "bool"),
     )

@@ -6,6 +6,7 @@ And what CPUs run in their place.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 import custom_dispatch as cd
 from cuda_kernels import attention
 from cuda_kernels.attention import decode as decoding
-from cuda_kernels.attention.prefill import Prefill, Tiles, prefill
+from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
 from cuda_kernels.attention.signature import attend_cache
 
 Random = np.random.Generator
@@ -35,7 +36,8 @@ FEW = (
     (1, 2, 1, 3, 300),
     (1, 23, 1, 2, 130),  # three tiles of rows
 )
-SMALL = Prefill(tiles={64: Tiles(16, 2, 1, 1), 128: Tiles(16, 2, 2, 1)})
+SMALL = Prefill(Tiles(16, 2, 1, 1), WarpgroupTiles(64, 2, 2))
+TWO_PARTS = replace(SMALL, tiles=Tiles(16, 2, 2, 1))
 
 
 CHOSEN = {
@@ -63,7 +65,7 @@ def attentions(request: pytest.FixtureRequest) -> Shipped:
 
 @pytest.fixture(scope="module", params=FORMS_BUT_ONE)
 def bool_masked(request: pytest.FixtureRequest) -> Shipped:
-    return compiled(request.param, prefill("bf16", 128, "bool", form=SMALL))
+    return compiled(request.param, prefill("bf16", 128, "bool", form=TWO_PARTS))
 
 
 @pytest.fixture(scope="module", params=FORMS_BUT_ONE)
@@ -233,6 +235,26 @@ def test_the_choice_is_by_size(target: str) -> None:
         assert which.kernel.startswith(name), sizes
         cached = attention.cached_attention_f16_64.which(target=target, keys=4096, **sizes)
         assert cached.kernel.startswith("decode_cache_f16_64_r")
+
+
+def test_small_blocks_are_for_what_starts_slowly_in_persistent_ones() -> None:
+    """On sm_90a: heads up to 64 unless there are many rounds of many keys; few tiles of 128."""
+
+    def taken(choice: cd.Choice, heads: int, queries: int, keys: int, **of_head: int) -> str:
+        sizes = {"batch": 1, "heads": heads, "kv_heads": heads, "queries": queries, "keys": keys}
+        name = choice.which(target="cuda:sm_90a", **sizes, **of_head).kernel
+        return name.rpartition("_sm80_")[0].removesuffix("_s2").rpartition("_")[2]
+
+    assert taken(attention.attention_f16_32, 96, 197, 197) == "b64x64"
+    assert taken(attention.attention_f16_32, 512, 4096, 4096) == "b64x128"
+    assert taken(attention.attention_bf16_64, 96, 197, 197) == "b64x64"
+    assert taken(attention.attention_bf16_64, 32, 4096, 4096) == "b64x128"
+    assert taken(attention.attention_bf16_64, 128, 4096, 4096) == "t192x128"
+    assert taken(attention.attention_bf16_64, 128, 4096, 2000) == "b64x128"
+    assert taken(attention.attention_bf16_128, 16, 333, 333) == "b64x64"
+    assert taken(attention.attention_bf16_128, 32, 4096, 4096) == "t128x128"
+    assert taken(attention.attention_f16, 24, 700, 700, dim=40, value_dim=40) == "b64x64"
+    assert taken(attention.attention_f16, 24, 2000, 2000, dim=40, value_dim=40) == "t192x128"
 
 
 def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
