@@ -32,6 +32,7 @@ from cuda_kernels import attention
 from cuda_kernels.attention import rotary
 from cuda_kernels.elementwise import gelu, swiglu
 from cuda_kernels.norms import layer_norm, rms_norm, softmax
+from cuda_kernels.norms.rows import RowForm
 
 if TYPE_CHECKING:
     from benchmarks.cases.kernels import Case
@@ -75,10 +76,10 @@ def kernels() -> list[cd.Kernel]:
 def variants() -> dict[str, list[cd.Kernel]]:
     """The same kernels in blocks of other shapes, by what they are called in the table."""
     found: dict[str, list[cd.Kernel]] = {}
-    for threads, values in ((128, 32), (256, 32), (128, 64)):
-        found[f"{threads} x {values}"] = [
-            layer_norm.declare("bf16", threads, values),
-            rms_norm.declare("bf16", threads, values).with_launch(name="rms_norm_bf16_any"),
+    for threads, packs in ((128, 4), (256, 2), (128, 8)):
+        found[f"{threads} x {packs}"] = [
+            layer_norm.declare(RowForm("bf16", threads, packs)),
+            rms_norm.declare(RowForm("bf16", threads, packs)),
         ]
     return found
 

@@ -12,6 +12,7 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.norms.group_norm import normalised
+from cuda_kernels.norms.rows import BLOCKS, CLUSTERED
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import TYPES, lazily
 
@@ -32,6 +33,11 @@ def declare(dtype: str) -> cd.Kernel:
         cd.dim, ("images", "height", "width", "channels", "groups")
     )
     shape = [images, height, width, channels]
+    in_cluster = cd.Implementation(
+        entry=f"cuda_kernels::group_norm_last_wide<{C_TYPES[dtype]}, {THREADS}, {BLOCKS}>",
+        grid=images * groups * BLOCKS,
+        cluster=BLOCKS,
+    )
     return cd.Kernel(
         f"group_norm_last_{dtype}",
         source="group_norm_last.cu",
@@ -51,6 +57,7 @@ def declare(dtype: str) -> cd.Kernel:
         ],
         block=THREADS,
         grid=images * groups,
+        implementations=dict.fromkeys(CLUSTERED, in_cluster),
         requires=[channels % groups == 0],
         reference=_normalised,
     )

@@ -1,6 +1,7 @@
 // Gated linear units: y = f(gate) * up, for f32, f16 and bf16, in f32. `geglu_erf` and `geglu_tanh` take gate and up as tensors
 // of their own. `glu_of_halves` takes them as the halves of each row of one tensor, which a single product for both
-// leaves, and has f as a number: 0 silu, 1 GELU, 2 GELU of tanh, 3 sigmoid, 4 relu.
+// leaves, and has f as a number: 0 silu, 1 GELU, 2 GELU of tanh, 3 sigmoid, 4 relu,
+// 5 quick GELU, 6 squared relu.
 //
 // Memory traffic: two reads and one write of each element.
 
@@ -23,32 +24,28 @@ __global__ void __launch_bounds__(Threads)
   map<Threads, Packs>(count, gated, y, gate, up);
 }
 
-// Gates up to kPack elements of a row.
-template <class T, class Function>
+// Gates `count` elements of a row from `at` on: a whole pack, which is aligned in y, or fewer.
+template <class Activation, class T>
 __device__ __forceinline__ void gate_some(
-    const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ y, int count, bool whole, Function function) {
+    const T* __restrict__ gate, const T* __restrict__ up, T* __restrict__ y, int at, int count, int columns) {
   constexpr int size = kPack<T>;
-  float a[size] = {}, b[size] = {};
-  if (whole) {
-    load_pack(gate, a);
-    load_pack(up, b);
-  } else {
-    for (int i = 0; i < size; ++i) {
-      if (i >= count) continue;
-      a[i] = static_cast<float>(gate[i]);
-      b[i] = static_cast<float>(up[i]);
-    }
-  }
+  const bool is_inner = at >= size && at + 2 * size <= columns;  // then there is a pack on either side of it
+  if (count == size && (is_inner || aligned(gate + at, up + at))) {
+    float a[size], b[size];
+    const uint4 first = load_any(gate + at), second = load_any(up + at);
+    unpack<T>(first, a);
+    unpack<T>(second, b);
 #pragma unroll
-  for (int i = 0; i < size; ++i) b[i] *= function(a[i]);
-  if (whole) {
-    store_pack(y, b);
+    for (int i = 0; i < size; ++i) b[i] *= Activation::template of<T>(a[i]);
+    store_pack(y + at, b);
   } else {
-    for (int i = 0; i < size; ++i)
-      if (i < count) y[i] = static_cast<T>(b[i]);
+#pragma unroll 1
+    for (int i = at; i < at + count; ++i)
+      y[i] = static_cast<T>(static_cast<float>(up[i]) * Activation::template of<T>(static_cast<float>(gate[i])));
   }
 }
 
+// A thread has a pack of y, or what a row has before its first or behind its last.
 template <class T, int Threads>
 __global__ void __launch_bounds__(Threads) glu_of_halves(const T* __restrict__ x,
                                                          T* __restrict__ y,
@@ -57,28 +54,25 @@ __global__ void __launch_bounds__(Threads) glu_of_halves(const T* __restrict__ x
                                                          long long rows,
                                                          int columns) {
   constexpr int size = kPack<T>;
-  const int packs = (columns + size - 1) / size;
+  const int units = columns / size + 2;
   const long long index = static_cast<long long>(blockIdx.x) * Threads + threadIdx.x;
-  if (index >= rows * packs) return;
-  const long long row = index / packs;
-  const int at = static_cast<int>(index - row * packs) * size;
-  const bool whole = aligned(x, y) && columns % size == 0;
-  const int count = min(size, columns - at);
-  const T* const first = x + row * 2 * columns + at;
+  if (index >= rows * units) return;
+  const long long row = index / units;
+  const T* const first = x + row * 2 * columns;
   const T* const gate = gate_is_second != 0 ? first + columns : first;
   const T* const up = gate_is_second != 0 ? first : first + columns;
-  T* const to = y + row * columns + at;
+  T* const to = y + row * columns;
+  const int head = min(before_aligned(to), columns), unit = static_cast<int>(index - row * units);
+  const int at = unit == 0 ? 0 : head + (unit - 1) * size, count = unit == 0 ? head : min(size, columns - at);
+  if (count <= 0) return;
   switch (activation) {
-    case 0:
-      return gate_some(gate, up, to, count, whole, [](float a) { return Silu::of<T>(a); });
-    case 1:
-      return gate_some(gate, up, to, count, whole, [](float a) { return GeluErf::of<T>(a); });
-    case 2:
-      return gate_some(gate, up, to, count, whole, [](float a) { return GeluTanh::of<T>(a); });
-    case 3:
-      return gate_some(gate, up, to, count, whole, [](float a) { return __fdividef(1.0f, 1.0f + __expf(-a)); });
-    default:
-      return gate_some(gate, up, to, count, whole, [](float a) { return Relu::of<T>(a); });
+    case 0: return gate_some<Silu>(gate, up, to, at, count, columns);
+    case 1: return gate_some<GeluErf>(gate, up, to, at, count, columns);
+    case 2: return gate_some<GeluTanh>(gate, up, to, at, count, columns);
+    case 3: return gate_some<Sigmoid>(gate, up, to, at, count, columns);
+    case 4: return gate_some<Relu>(gate, up, to, at, count, columns);
+    case 5: return gate_some<QuickGelu>(gate, up, to, at, count, columns);
+    default: return gate_some<SquaredRelu>(gate, up, to, at, count, columns);
   }
 }
 

@@ -17,7 +17,7 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
 
-ACTIVATIONS = ("silu", "gelu_erf", "gelu_tanh", "sigmoid", "relu")
+ACTIVATIONS = ("silu", "gelu_erf", "gelu_tanh", "sigmoid", "relu", "quick_gelu", "squared_relu")
 """What `glu_of_halves` can gate with, in the order of their numbers."""
 
 
@@ -77,7 +77,7 @@ def declare_of_halves(dtype: str, threads: int = THREADS) -> cd.Kernel:
             cd.Scalar("columns", "i32", width // 2),
         ],
         block=threads,
-        grid=cd.ceildiv(cd.batch * cd.ceildiv(width // 2, size), threads),
+        grid=cd.ceildiv(cd.batch * (width // 2 // size + 2), threads),
         requires=[width % 2 == 0],
         reference=_of_halves,
     )

@@ -63,4 +63,26 @@ struct GeluTanh {
   }
 };
 
+// CLIP's GELU, with a sigmoid for the normal distribution.
+struct QuickGelu {
+  template <class Out>
+  static __device__ __forceinline__ float of(float x) {
+    return __fdividef(x, 1.0f + __expf(-1.702f * x));
+  }
+};
+
+struct Sigmoid {
+  template <class Out>
+  static __device__ __forceinline__ float of(float x) {
+    return __fdividef(1.0f, 1.0f + __expf(-x));
+  }
+};
+
+struct SquaredRelu {
+  template <class Out>
+  static __device__ __forceinline__ float of(float x) {
+    return x < 0.0f ? 0.0f : x * x;
+  }
+};
+
 }  // namespace cuda_kernels

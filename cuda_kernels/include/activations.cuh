@@ -28,4 +28,23 @@ __device__ __forceinline__ float activated(int which, float x, float slope) {
   }
 }
 
+// The same of `count` numbers, which is known at compile time. What follows norms most often is there for each of
+// them, and the rest once: it has to be fetched.
+template <class Out>
+__device__ __forceinline__ void activate(int which, float* some, int count, float slope) {
+  if (which == kIdentity) return;
+  if (which == kSilu) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) some[i] = Silu::of<Out>(some[i]);
+    return;
+  }
+#pragma unroll 1
+  for (int turn = 0; turn < count; ++turn) {  // each is the first once
+    const float first = activated<Out>(which, some[0], slope);
+#pragma unroll
+    for (int i = 0; i + 1 < count; ++i) some[i] = some[i + 1];
+    some[count - 1] = first;
+  }
+}
+
 }  // namespace cuda_kernels

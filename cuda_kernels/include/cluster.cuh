@@ -48,4 +48,25 @@ __device__ __forceinline__ void load_of_block(const float* from, int block, floa
       : "memory");
 }
 
+// A value, of whole words, in the shared memory of another block of the cluster, at the address of this block's own.
+template <class Value>
+__device__ __forceinline__ Value from_block(const Value& own, unsigned rank) {
+  constexpr int words = sizeof(Value) / 4;
+  unsigned found[words];
+#pragma unroll
+  for (int i = 0; i < words; ++i)
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %1, %2;\n"
+        "ld.shared::cluster.b32 %0, [remote];\n"
+        "}"
+        : "=r"(found[i])
+        : "r"(shared_address(&own) + 4 * i), "r"(rank)
+        : "memory");
+  Value value;
+  memcpy(&value, found, sizeof(value));
+  return value;
+}
+
 }  // namespace cuda_kernels

@@ -23,6 +23,36 @@ __device__ __forceinline__ uint4 load_bits(const T* __restrict__ from) {
   return *reinterpret_cast<const uint4*>(from);
 }
 
+// Elements from an address to the next that is aligned.
+template <class T>
+__device__ __forceinline__ int before_aligned(const T* address) {
+  return static_cast<int>(-reinterpret_cast<unsigned long long>(address) & 15) / static_cast<int>(sizeof(T));
+}
+
+// The 16 bytes from any element on: two aligned packs, shifted. It reads less than a pack before and behind them.
+template <class T>
+__device__ __forceinline__ uint4 load_shifted(const T* __restrict__ from) {
+  const unsigned offset = reinterpret_cast<unsigned long long>(from) & 15;
+  const T* const low = from - offset / sizeof(T);
+  const uint4 a = load_bits(low), b = load_bits(low + kPack<T>);
+  unsigned words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+#pragma unroll
+  for (int i = 0; i < 6; ++i) words[i] = offset & 8 ? words[i + 2] : words[i];
+#pragma unroll
+  for (int i = 0; i < 5; ++i) words[i] = offset & 4 ? words[i + 1] : words[i];
+  if constexpr (sizeof(T) < 4) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words[i] = __funnelshift_r(words[i], words[i + 1], 8 * (offset & 3));
+  }
+  return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// The same where most addresses are aligned.
+template <class T>
+__device__ __forceinline__ uint4 load_any(const T* __restrict__ from) {
+  return aligned(from) ? load_bits(from) : load_shifted(from);
+}
+
 // The i-th of four words, for an i that is known at compile time.
 __device__ __forceinline__ unsigned word_of(const uint4& bits, int i) {
   return i == 0 ? bits.x : i == 1 ? bits.y : i == 2 ? bits.z : bits.w;

@@ -3,12 +3,11 @@
 
 namespace cuda_kernels {
 
-// The sum of `value` over `count` adjacent threads, a power of two up to 32, broadcast to each of them.
+// The sum of `value` over `count` adjacent threads, a power of two up to 32 and the same in the warp, broadcast to each of them.
 __device__ __forceinline__ float sum_of(float value, int count) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
-    if (distance < count) value += other;
+    if (distance < count) value += __shfl_xor_sync(0xffffffffu, value, distance);
   }
   return value;
 }
@@ -17,8 +16,7 @@ __device__ __forceinline__ float sum_of(float value, int count) {
 __device__ __forceinline__ float maximum_of(float value, int count) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(0xffffffffu, value, distance);
-    if (distance < count) value = fmaxf(value, other);
+    if (distance < count) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, distance));
   }
   return value;
 }

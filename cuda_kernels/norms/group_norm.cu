@@ -2,105 +2,97 @@
 // bf16, in f32, with the mean and variance of each group of an image's channels. Weight and bias may each be absent
 // (null). An instance norm is one whose groups are single channels.
 //
-// The channels of a group are adjacent: a group is a row of x. A block reads it three times, all but the first time from
-// the caches: for the sum, for the squared differences to the mean, as the variance is defined, and to write it. The sum
-// of the differences corrects the mean, which a long sum in f32 rounds.
+// The channels of a group are adjacent: a group is a row of x, which threads hold in registers (../include/row.cuh).
 //
-// Memory traffic: one read and one write of each element, if rows fit into the L2 cache.
+// Memory traffic: one read and one write of each element; two reads of what the threads cannot hold.
 
 #include "../include/activations.cuh"
-#include "../include/pack.cuh"
-#include "../include/warp.cuh"
+#include "../include/moments.cuh"
 
 namespace cuda_kernels {
 
-// The sum of a number over the block, in each of its threads. Each call needs its own shared memory.
-template <int Threads>
-__device__ __forceinline__ float sum_of_block(float value, float* shared) {
-  value = sum_of(value, 32);
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-  __syncthreads();
-  return sum_of(shared[threadIdx.x % (Threads / 32)], Threads / 32);
+#define GROUP_NORM_OPERANDS(T)                                                                              \
+  const T *__restrict__ x, const T *__restrict__ weight, const T *__restrict__ bias,                        \
+      const unsigned char *__restrict__, T *__restrict__ y, int groups, int channels, int size, float epsilon, \
+      float slope, int activation, int rows, int group
+
+template <class Rows, class T>
+__device__ __forceinline__ void group_norm_of_row(const Rows& row,
+                                                  const T* __restrict__ x,
+                                                  const T* __restrict__ weight,
+                                                  const T* __restrict__ bias,
+                                                  T* __restrict__ y,
+                                                  int groups,
+                                                  int channels,
+                                                  int size,
+                                                  float epsilon,
+                                                  float slope,
+                                                  int activation) {
+  x += row.first;
+  y += row.first;
+  const int of_group = static_cast<int>(row.number % groups) * channels;
+  typename Rows::Part held;
+  row.load(x, 0, held);
+  const Normalised normal = normalised(row, x, held, channels * size, epsilon);
+  int start = 0;
+  do {
+    if (!row.is_whole()) row.load(x, start, held);
+    row.each(start, held, [&](int at, float* some, int count, int) {
+      int channel = at / size, left = (channel + 1) * size - at;  // elements to the channel's end
+      float factor, summand;
+      const auto look_up = [&] {
+        factor = weight == nullptr ? 1.0f : static_cast<float>(weight[of_group + channel]);
+        summand = bias == nullptr ? 0.0f : static_cast<float>(bias[of_group + channel]);
+      };
+      look_up();
+      for (int i = 0; i < count; ++i) {
+        if (left == 0) {
+          ++channel;
+          left = size;
+          look_up();
+        }
+        --left;
+        some[i] = normal(some[i]) * factor + summand;
+      }
+      activate<T>(activation, some, count, slope);
+      row.put(y, at, some, count);
+    });
+    start += row.part();
+  } while (start < row.packs);
+  row.leave();
 }
 
-// Calls use(position, numbers) for a thread's elements of a row, `Count` adjacent ones at a time.
-template <int Threads, int Count, class T, class Use>
-__device__ __forceinline__ void each_of_row(const T* row, int length, Use use) {
-#pragma unroll 4
-  for (int at = threadIdx.x * Count; at < length; at += Threads * Count) {
-    float some[Count];
-    load_some<Count>(row + at, some);
-    use(at, some);
+template <class T>
+struct GroupNormOfRow {
+  const T *x, *weight, *bias;
+  T* y;
+  int groups, channels, size;
+  float epsilon, slope;
+  int activation;
+
+  template <class Rows>
+  __device__ __forceinline__ void operator()(const Rows& row) const {
+    group_norm_of_row(row, x, weight, bias, y, groups, channels, size, epsilon, slope, activation);
   }
+};
+
+template <class T, int Threads, int Values>
+__global__ void __launch_bounds__(Threads, kResident<Threads, 512>) group_norm(GROUP_NORM_OPERANDS(T)) {
+  const GroupNormOfRow<T> of_row = {x, weight, bias, y, groups, channels, size, epsilon, slope, activation};
+  with_row<T, Threads, Values, 1>(aligned(x, y), rows, channels * size, group, y, of_row);
 }
 
-template <int Threads, int Count, class T>
-__device__ __forceinline__ void normalise(const T* x, const T* weight, const T* bias, T* y, int length, int size,
-                                          float epsilon, float slope, int activation, float (&shared)[3][Threads / 32]) {
-  float sum = 0.0f, differences = 0.0f, squares = 0.0f;
-  each_of_row<Threads, Count>(x, length, [&](int, const float* some) {
-    for (int i = 0; i < Count; ++i) sum += some[i];
-  });
-  const float about = sum_of_block<Threads>(sum, shared[0]) / length;
-  each_of_row<Threads, Count>(x, length, [&](int, const float* some) {
-    for (int i = 0; i < Count; ++i) {
-      const float difference = some[i] - about;
-      differences += difference;
-      squares += difference * difference;
-    }
-  });
-  differences = sum_of_block<Threads>(differences, shared[1]);
-  squares = sum_of_block<Threads>(squares, shared[2]);
-  const float correction = differences / length;
-  const float scale = rsqrtf(fmaxf(squares - differences * correction, squares * 0.0f) / length + epsilon);
-  each_of_row<Threads, Count>(x, length, [&](int at, float* some) {
-    const int channel = at / size;  // `Count` elements have one channel
-    const float factor = weight == nullptr ? 1.0f : static_cast<float>(weight[channel]);
-    const float summand = bias == nullptr ? 0.0f : static_cast<float>(bias[channel]);
-    for (int i = 0; i < Count; ++i)
-      some[i] = activated<T>(activation, ((some[i] - about) - correction) * scale * factor + summand, slope);
-    store_some<Count>(y + at, some);
-  });
-}
-
-template <class T, int Threads>
-__global__ void __launch_bounds__(Threads) group_norm(const T* __restrict__ x,
-                                                      const T* __restrict__ weight,
-                                                      const T* __restrict__ bias,
-                                                      const unsigned char* __restrict__,
-                                                      T* __restrict__ y,
-                                                      int groups,
-                                                      int channels,
-                                                      int size,
-                                                      float epsilon,
-                                                      float slope,
-                                                      int activation) {
-  __shared__ float shared[3][Threads / 32];
-  const int length = channels * size, first = blockIdx.x % groups * channels;
-  x += static_cast<long long>(blockIdx.x) * length;
-  y += static_cast<long long>(blockIdx.x) * length;
-  if (weight != nullptr) weight += first;
-  if (bias != nullptr) bias += first;
-  if (aligned(x, y) && size % kPack<T> == 0) {
-    normalise<Threads, kPack<T>>(x, weight, bias, y, length, size, epsilon, slope, activation, shared);
-  } else {
-    normalise<Threads, 1>(x, weight, bias, y, length, size, epsilon, slope, activation, shared);
-  }
+// Rows that the blocks of a cluster share.
+template <class T, int Threads, int Values, int Blocks>
+__global__ void __launch_bounds__(Threads, kResident<Threads, 512>) CUDA_KERNELS_CLUSTER(Blocks)
+    group_norm_wide(GROUP_NORM_OPERANDS(T)) {
+  const GroupNormOfRow<T> of_row = {x, weight, bias, y, groups, channels, size, epsilon, slope, activation};
+  with_row<T, Threads, Values, Blocks>(aligned(x, y), rows, channels * size, group, y, of_row);
 }
 
 // The same for CPUs, a warp for each group. All its lanes go through each loop together: then they are a vector.
 template <class T>
-__global__ void __launch_bounds__(32) group_norm_cpu(const T* __restrict__ x,
-                                                     const T* __restrict__ weight,
-                                                     const T* __restrict__ bias,
-                                                     const unsigned char* __restrict__,
-                                                     T* __restrict__ y,
-                                                     int groups,
-                                                     int channels,
-                                                     int size,
-                                                     float epsilon,
-                                                     float slope,
-                                                     int activation) {
+__global__ void __launch_bounds__(32) group_norm_cpu(GROUP_NORM_OPERANDS(T)) {
   const int length = channels * size, first = blockIdx.x % groups * channels, lane = threadIdx.x;
   x += static_cast<long long>(blockIdx.x) * length;
   y += static_cast<long long>(blockIdx.x) * length;

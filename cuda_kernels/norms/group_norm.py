@@ -14,12 +14,18 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.convolution.activations import ACTIVATIONS
+from cuda_kernels.norms.rows import RowForm, choice
 from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import TYPES, lazily
+from custom_dispatch.kernel.expr import Expr
+from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
-THREADS = 512
+
+images, channels, groups, height, width = map(
+    cd.dim, ("images", "channels", "groups", "height", "width")
+)
 
 
 def normalised(
@@ -46,46 +52,59 @@ def normalised(
     return rounded
 
 
-def declare(axes: int, dtype: str, threads: int = THREADS) -> cd.Kernel:
-    """The kernel for images [n, c, h, w] if `axes` is 2, or for [n, c, w], and an element type."""
-    images, channels, groups = cd.dim("images"), cd.dim("channels"), cd.dim("groups")
-    size = [cd.dim("height"), cd.dim("width")][2 - axes :]
-    shape, count = [images, channels, *size], size[0] * size[-1] if axes == 2 else size[0]
-    return cd.Kernel(
-        f"group_norm_{axes}d_{dtype}",
+def declare(axes: int, form: RowForm, name: str = "") -> cd.Kernel:
+    """The kernel of a form for images [n, c, h, w] if `axes` is 2, or for [n, c, w].
+
+    By default it is named after these and its element type.
+    """
+    dtype, (shape, count) = form.dtype, _images(axes)
+    operands: list[Operand] = [
+        cd.In("x", dtype, shape),
+        cd.In("weight", dtype, [channels], optional=True),
+        cd.In("bias", dtype, [channels], optional=True),
+        cd.In("grouping", "u8", [0, groups]),
+        cd.Out("y", dtype, shape),
+        cd.Scalar("groups_of_image", "i32", groups),
+        cd.Scalar("channels_of_group", "i32", channels // groups),
+        cd.Scalar("size", "i32", count),
+        cd.Scalar("epsilon", "f32"),
+        cd.Scalar("slope", "f32"),
+        cd.Scalar("activation", "i32"),
+        cd.Scalar("rows", "i32", images * groups),
+    ]
+    on_cpu = f"cuda_kernels::group_norm_cpu<{C_TYPES[dtype]}>"
+    return form.kernel(
+        "group_norm",
+        operands,
+        rows=images * groups,
+        length=channels // groups * count,
+        on_cpu=cd.Implementation(entry=on_cpu, block=32, grid=images * groups),
+        name=name or f"group_norm_{axes}d_{dtype}",
         source="group_norm.cu",
-        entry=f"cuda_kernels::group_norm<{C_TYPES[dtype]}, {threads}>",
-        operands=[
-            cd.In("x", dtype, shape),
-            cd.In("weight", dtype, [channels], optional=True),
-            cd.In("bias", dtype, [channels], optional=True),
-            cd.In("grouping", "u8", [0, groups]),
-            cd.Out("y", dtype, shape),
-            cd.Scalar("groups_of_image", "i32", groups),
-            cd.Scalar("channels_of_group", "i32", channels // groups),
-            cd.Scalar("size", "i32", count),
-            cd.Scalar("epsilon", "f32"),
-            cd.Scalar("slope", "f32"),
-            cd.Scalar("activation", "i32"),
-        ],
-        block=threads,
-        grid=images * groups,
-        implementations={
-            "cpu": cd.Implementation(
-                source="group_norm.cu",
-                entry=f"cuda_kernels::group_norm_cpu<{C_TYPES[dtype]}>",
-                block=32,
-            )
-        },
         requires=[channels % groups == 0],
         reference=normalised,
     )
 
 
+def _images(axes: int) -> tuple[list[Expr | int], Expr]:
+    """Their shape, and the size of a channel."""
+    if axes == 1:
+        return [images, channels, width], width
+    return [images, channels, height, width], height * width
+
+
+def _choice(axes: int, dtype: str) -> cd.Choice:
+    _, count = _images(axes)
+    form = RowForm(dtype)
+    length = channels // groups * count
+    name = f"group_norm_{axes}d_{dtype}"
+    return choice(name, partial(declare, axes), form, images * groups, length)
+
+
 __getattr__, __dir__ = lazily(
     globals(),
     {
-        f"group_norm_{axes}d_{dtype}": partial(declare, axes, dtype)
+        f"group_norm_{axes}d_{dtype}": partial(_choice, axes, dtype)
         for axes, dtype in product((1, 2), TYPES)
     },
 )

@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.norms.rows import THREADS, VALUES, group_threads, row_blocks
-from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.norms.rows import SIZES, RowForm, choice, columns
 from cuda_kernels.shared.lazily import TYPES, lazily
+from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -28,33 +28,31 @@ def _normalised(x: Array, weight: Array | None, bias: Array | None, epsilon: flo
     return rounded
 
 
-columns = cd.dim("columns")
-
-
-def declare(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
-    """The kernel for an element type, and for blocks of another shape than the usual one."""
-    if not threads:
-        threads, values = (THREADS, VALUES) if dtype == "f32" else (128, 64)
-    return cd.Kernel(
-        f"layer_norm_{dtype}",
+def declare(form: RowForm, name: str = "") -> cd.Kernel:
+    """The kernel of a form; by default it is named after its element type alone."""
+    dtype = form.dtype
+    operands: list[Operand] = [
+        cd.In("x", dtype, [..., columns]),
+        cd.In("weight", dtype, [columns], optional=True),
+        cd.In("bias", dtype, [columns], optional=True),
+        cd.Out("y", dtype, [..., columns]),
+        cd.Scalar("epsilon", "f32"),
+        *SIZES,
+    ]
+    return form.kernel(
+        "layer_norm",
+        operands,
+        1,  # pack of weights and biases is loaded with the row: for more there are no registers
+        name=name or f"layer_norm_{dtype}",
         source="layer_norm.cu",
-        entry=f"cuda_kernels::layer_norm<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.In("weight", dtype, [columns], optional=True),
-            cd.In("bias", dtype, [columns], optional=True),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("epsilon", "f32"),
-            cd.Scalar("rows", "i32", cd.batch),
-            cd.Scalar("columns", "i32", columns),
-            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
-        ],
-        block=threads,
-        grid=row_blocks(columns, threads, values),
         reference=_normalised,
     )
 
 
+def _choice(dtype: str) -> cd.Choice:
+    return choice(f"layer_norm_{dtype}", declare, RowForm(dtype))
+
+
 __getattr__, __dir__ = lazily(
-    globals(), {f"layer_norm_{dtype}": partial(declare, dtype) for dtype in TYPES}
+    globals(), {f"layer_norm_{dtype}": partial(_choice, dtype) for dtype in TYPES}
 )

@@ -1,11 +1,8 @@
-"""Root-mean-square normalisation of rows: the declarations for `rms_norm.cu`.
-
-In 16 bits, which models decode in, there is another kernel for few rows: `rms_norm_bf16` is a
-`cd.Choice`.
-"""
+"""Root-mean-square normalisation of rows: the declarations for `rms_norm.cu`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -13,8 +10,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.norms.rows import THREADS, VALUES, group_threads, row_blocks
-from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.norms.rows import SIZES, RowForm, choice, columns
 from cuda_kernels.shared.lazily import TYPES, lazily
 from custom_dispatch.kernel.operand import Operand
 
@@ -42,114 +38,52 @@ def _sum_and_normalised(
     return total, _normalised(total, weight, epsilon)
 
 
-columns = cd.dim("columns")
-
-FEW_THREADS, FEW_VALUES, FEW_ROWS = 256, 32, 528
-"""Of the kernels for few rows, a row a block: its threads, the elements that each holds, and the
-most rows, four for each multiprocessor."""
-
-
-def _operands(dtype: str, *, adds: bool) -> list[Operand]:
-    """The operands of all kernels, for x or for x + residual; scalars with sizes follow."""
-    x, weight = cd.In("x", dtype, [..., columns]), cd.In("weight", dtype, [columns])
-    y, epsilon = cd.Out("y", dtype, [..., columns]), cd.Scalar("epsilon", "f32")
-    if not adds:
-        return [x, weight, y, epsilon]
-    residual = cd.In("residual", dtype, [..., columns])
-    return [x, residual, weight, cd.Out("sum", dtype, [..., columns]), y, epsilon]
+_FORMS: dict[str, Callable[..., Any]] = {
+    "rms_norm": _normalised,
+    "add_rms_norm": _sum_and_normalised,
+    "rms_norm_from": _normalised_from,
+}
 
 
-def declare(dtype: str, threads: int = 0, values: int = 0, *, adds: bool = False) -> cd.Kernel:
-    """The kernel for an element type, and for blocks of another shape than the usual one.
+def declare(form: RowForm, name: str = "", *, function: str = "rms_norm") -> cd.Kernel:
+    """The kernel of a form; by default it is named after what it computes and its element type.
 
     Parameters
     ----------
-    adds
-        Whether it is of a sum with a residual, which is a result too.
+    function
+        "rms_norm", "add_rms_norm" for the sum with a residual, which is a result, too, or
+        "rms_norm_from" for weights that are added to a number and may be absent, which is zeros.
     """
-    if not threads:
-        threads, values = (THREADS, VALUES) if adds or dtype == "f32" else (128, 64)
-    name = _name(adds)
-    return cd.Kernel(
-        f"{name}_{dtype}",
-        source="rms_norm.cu",
-        entry=f"cuda_kernels::{name}<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            *_operands(dtype, adds=adds),
-            *_sizes(threads, values),
-        ],
-        block=threads,
-        grid=row_blocks(columns, threads, values),
-        reference=_sum_and_normalised if adds else _normalised,
-    )
-
-
-def declare_few(
-    dtype: str, threads: int = FEW_THREADS, values: int = FEW_VALUES, *, adds: bool = False
-) -> cd.Kernel:
-    """The same for few rows: a block holds one row."""
-    name = _name(adds)
-    return cd.Kernel(
-        f"{name}_{dtype}_few",
-        source="rms_norm.cu",
-        entry=f"cuda_kernels::{name}_few<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[*_operands(dtype, adds=adds), cd.Scalar("columns", "i32", columns)],
-        block=threads,
-        grid=cd.batch,
-        requires=[cd.batch <= FEW_ROWS, columns <= threads * values],
-        reference=_sum_and_normalised if adds else _normalised,
-    )
-
-
-def declare_from(dtype: str, threads: int = 0, values: int = 0) -> cd.Kernel:
-    """The kernel whose weights are added to a number; absent weights are zeros."""
-    if not threads:
-        threads, values = (THREADS, VALUES) if dtype == "f32" else (128, 64)
-    return cd.Kernel(
-        f"rms_norm_from_{dtype}",
-        source="rms_norm.cu",
-        entry=f"cuda_kernels::rms_norm_from<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.In("weight", dtype, [columns], optional=True),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("epsilon", "f32"),
-            cd.Scalar("offset", "f32"),
-            *_sizes(threads, values),
-        ],
-        block=threads,
-        grid=row_blocks(columns, threads, values),
-        reference=_normalised_from,
-    )
-
-
-def _sizes(threads: int, values: int) -> list[Operand]:
-    return [
-        cd.Scalar("rows", "i32", cd.batch),
-        cd.Scalar("columns", "i32", columns),
-        cd.Scalar("group", "i32", group_threads(columns, threads, values)),
+    adds, is_from = function == "add_rms_norm", function == "rms_norm_from"
+    dtype, rows = form.dtype, list[Any]([..., columns])
+    operands: list[Operand] = [
+        cd.In("x", dtype, rows),
+        *([cd.In("residual", dtype, rows)] if adds else []),
+        cd.In("weight", dtype, [columns], optional=is_from),
+        *([cd.Out("sum", dtype, rows)] if adds else []),
+        cd.Out("y", dtype, rows),
+        cd.Scalar("epsilon", "f32"),
+        *([cd.Scalar("offset", "f32")] if is_from else []),
+        *SIZES,
     ]
+    return form.kernel(
+        function,
+        operands,
+        2,  # packs of weights are loaded with the row
+        name=name or f"{function}_{dtype}",
+        source="rms_norm.cu",
+        reference=_FORMS[function],
+    )
 
 
-def _name(adds: bool) -> str:
-    return "add_rms_norm" if adds else "rms_norm"
-
-
-def _choice(dtype: str, *, adds: bool = False) -> cd.Choice:
-    kernel = declare(dtype, adds=adds)
-    few = declare_few(dtype, adds=adds)
-    return cd.Choice(kernel.name, [few, kernel.with_launch(name=f"{kernel.name}_any")])
-
-
-def _declared(dtype: str, *, adds: bool) -> cd.Kernel | cd.Choice:
-    return (declare if dtype == "f32" else _choice)(dtype, adds=adds)
+def _choice(dtype: str, function: str) -> cd.Choice:
+    return choice(f"{function}_{dtype}", partial(declare, function=function), RowForm(dtype))
 
 
 __getattr__, __dir__ = lazily(
     globals(),
     {
-        f"{_name(adds)}_{dtype}": partial(_declared, dtype, adds=adds)
-        for adds, dtype in product((False, True), TYPES)
-    }
-    | {f"rms_norm_from_{dtype}": partial(declare_from, dtype) for dtype in TYPES},
+        f"{function}_{dtype}": partial(_choice, dtype, function)
+        for function, dtype in product(_FORMS, TYPES)
+    },
 )

@@ -24,57 +24,75 @@ struct Part {
   float maximum, sum;
 };
 
-template <class T, int Threads, int Values>
-__global__ void __launch_bounds__(Threads)
-    softmax(const T* __restrict__ x, T* __restrict__ y, int rows, int columns, int group) {
-  const Row<T, Threads, Values> row(rows, columns, group, aligned(x, y));
+// That of up to 32 adjacent threads.
+struct ReduceParts {
+  __device__ __forceinline__ Part operator()(const Part& part, int count) const {
+    Part all = {maximum_of(part.maximum, count), 0.0f};
+    all.sum = sum_of(part.sum * exponential(part.maximum - shift(all.maximum)), count);
+    return all;
+  }
+};
+
+template <class Rows, class T>
+__device__ __forceinline__ void softmax_of_row(const Rows& row, const T* __restrict__ x, T* __restrict__ y) {
   x += row.first;
   y += row.first;
-  float values[Values];
+  typename Rows::Part held;
 
-  // While the row is in registers, the exponentials take the place of its elements.
-  float maximum = -INFINITY, sum = 0.0f;
-  for (int start = 0; start < row.columns; start += row.part) {
-    row.load(x, start, values, -INFINITY);
-    const float before = maximum;
-    for (int i = 0; i < Values; ++i) maximum = fmaxf(maximum, values[i]);
-    const float base = shift(maximum);
-    sum *= exponential(before - base);
-    for (int i = 0; i < Values; ++i) {
-      values[i] = exponential(values[i] - base);
-      sum += values[i];
-    }
-  }
+  Part part = {-INFINITY, 0.0f};
+  int start = 0;
+  do {
+    row.load(x, start, held);
+    const float before = part.maximum;
+    row.each(start, held, [&](int, const float* some, int count, int) {
+      for (int i = 0; i < count; ++i) part.maximum = fmaxf(part.maximum, some[i]);
+    });
+    held.stay_packed();
+    const float base = shift(part.maximum);
+    part.sum *= exponential(before - base);
+    row.each(start, held, [&](int, const float* some, int count, int) {
+      for (int i = 0; i < count; ++i) part.sum += exponential(some[i] - base);
+    });
+    held.stay_packed();
+    start += row.part();
+  } while (start < row.packs);
 
-  const int members = min(group, 32);
-  Part part = {maximum_of(maximum, members), 0.0f};
-  part.sum = sum_of(sum * exponential(maximum - shift(part.maximum)), members);
-  if (group > 32) {
-    __shared__ Part parts[Threads / 32];
-    const Part other = across_warps(part, group, parts);
-    part.maximum = maximum_of(other.maximum, group / 32);
-    part.sum = sum_of(other.sum * exponential(other.maximum - shift(part.maximum)), group / 32);
-  }
+  part = row.of_group(part, ReduceParts());
   const float scale = 1.0f / part.sum, base = shift(part.maximum);
-
-  if (row.is_whole()) {
-    const float factor = exponential(maximum - base) * scale;
-    for (int i = 0; i < Values; ++i) values[i] *= factor;
-    row.store(y, 0, values);
-    return;
-  }
-  for (int start = 0; start < row.columns; start += row.part) {
-    row.load(x, start, values);
-    for (int i = 0; i < Values; ++i) values[i] = exponential(values[i] - base) * scale;
-    row.store(y, start, values);
-  }
+  start = 0;
+  do {
+    if (!row.is_whole()) row.load(x, start, held);
+    row.each(start, held, [&](int at, float* some, int count, int) {
+      for (int i = 0; i < count; ++i) some[i] = exponential(some[i] - base) * scale;
+      row.put(y, at, some, count);
+    });
+    start += row.part();
+  } while (start < row.packs);
+  row.leave();
 }
 
-// Instantiated here, so that CMake and nvcc by themselves put them into the PTX; NVRTC is told which are wanted.
-#ifndef __CUDACC_RTC__
-template __global__ void softmax<float, 256, 32>(const float*, float*, int, int, int);
-template __global__ void softmax<__half, 256, 32>(const __half*, __half*, int, int, int);
-template __global__ void softmax<__nv_bfloat16, 256, 32>(const __nv_bfloat16*, __nv_bfloat16*, int, int, int);
-#endif
+template <class T>
+struct SoftmaxOfRow {
+  const T* x;
+  T* y;
+
+  template <class Rows>
+  __device__ __forceinline__ void operator()(const Rows& row) const {
+    softmax_of_row(row, x, y);
+  }
+};
+
+template <class T, int Threads, int Values>
+__global__ void __launch_bounds__(Threads, kResident<Threads, 1024>)
+    softmax(const T* __restrict__ x, T* __restrict__ y, int rows, int columns, int group) {
+  with_row<T, Threads, Values, 1>(aligned(x, y), rows, columns, group, y, SoftmaxOfRow<T>{x, y});
+}
+
+// Rows that the blocks of a cluster share.
+template <class T, int Threads, int Values, int Blocks>
+__global__ void __launch_bounds__(Threads, kResident<Threads, 512>) CUDA_KERNELS_CLUSTER(Blocks)
+    softmax_wide(const T* __restrict__ x, T* __restrict__ y, int rows, int columns, int group) {
+  with_row<T, Threads, Values, Blocks>(aligned(x, y), rows, columns, group, y, SoftmaxOfRow<T>{x, y});
+}
 
 }  // namespace cuda_kernels

@@ -8,8 +8,7 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.norms.rows import THREADS, VALUES, group_threads, row_blocks
-from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.norms.rows import SIZES, RowForm, choice, columns
 from cuda_kernels.shared.lazily import TYPES, lazily
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
@@ -23,28 +22,22 @@ def _softmax_of_rows(x: Array) -> Array:
     return result
 
 
-columns = cd.dim("columns")
-
-
-def declare(dtype: str, threads: int = THREADS, values: int = VALUES) -> cd.Kernel:
-    """The kernel for an element type, and for blocks of another shape than the usual one."""
-    return cd.Kernel(
-        f"softmax_{dtype}",
+def declare(form: RowForm, name: str = "") -> cd.Kernel:
+    """The kernel of a form; by default it is named after its element type alone."""
+    dtype = form.dtype
+    return form.kernel(
+        "softmax",
+        [cd.In("x", dtype, [..., columns]), cd.Out("y", dtype, [..., columns]), *SIZES],
+        name=name or f"softmax_{dtype}",
         source="softmax.cu",
-        entry=f"cuda_kernels::softmax<{C_TYPES[dtype]}, {threads}, {values}>",
-        operands=[
-            cd.In("x", dtype, [..., columns]),
-            cd.Out("y", dtype, [..., columns]),
-            cd.Scalar("rows", "i32", cd.batch),
-            cd.Scalar("columns", "i32", columns),
-            cd.Scalar("group", "i32", group_threads(columns, threads, values)),
-        ],
-        block=threads,
-        grid=row_blocks(columns, threads, values),
         reference=_softmax_of_rows,
     )
 
 
+def _choice(dtype: str) -> cd.Choice:
+    return choice(f"softmax_{dtype}", declare, RowForm(dtype))
+
+
 __getattr__, __dir__ = lazily(
-    globals(), {f"softmax_{dtype}": partial(declare, dtype) for dtype in TYPES}
+    globals(), {f"softmax_{dtype}": partial(_choice, dtype) for dtype in TYPES}
 )

@@ -239,21 +239,6 @@ struct ChunkStates {
   float states[Per][128], factors[Per][128];
 };
 
-// A number of this thread's in another block of the cluster.
-__device__ __forceinline__ float from_block(const float (&numbers)[128], unsigned rank) {
-  float found;
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %1, %2;\n"
-      "ld.shared::cluster.f32 %0, [remote];\n"
-      "}"
-      : "=f"(found)
-      : "r"(shared_address(numbers + threadIdx.x)), "r"(rank)
-      : "memory");
-  return found;
-}
-
 // `Chunks` adjacent blocks, a cluster, have the same channels.
 template <class T, int Lanes, int Per, int Steps, int Chunks, bool Delta>
 __device__ __forceinline__ void scan_channels(DELTA_SCAN_OPERANDS(T)) {
@@ -307,7 +292,7 @@ __device__ __forceinline__ void scan_channels(DELTA_SCAN_OPERANDS(T)) {
     for (int before = 0; before < chunk; ++before)
 #pragma unroll
       for (int j = 0; j < Per; ++j)
-        state[j] = state[j] * from_block(found.factors[j], before) + from_block(found.states[j], before);
+        state[j] = state[j] * from_block(found.factors[j][threadIdx.x], before) + from_block(found.states[j][threadIdx.x], before);
     cluster_arrive();
   }
   const float skip = is_there && d != nullptr ? d[head] : 0.0f;

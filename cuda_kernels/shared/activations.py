@@ -31,6 +31,10 @@ def activated(name: str, x: Array, slope: float = 0.0) -> Array:
                 result = 0.5 * x * (1.0 + below)
             case "gelu_tanh":
                 result = 0.5 * x * (1.0 + numpy.tanh(sqrt(2.0 / pi) * (x + 0.044715 * x**3)))
+            case "quick_gelu":
+                result = x / (1.0 + numpy.exp(-1.702 * x))
+            case "squared_relu":
+                result = numpy.where(x < 0.0, 0.0, x * x)
             case "relu6":
                 result = numpy.where(x < 0.0, 0.0, numpy.where(x > 6.0, 6.0, x))
             case "hardswish":

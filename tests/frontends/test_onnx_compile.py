@@ -12,7 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.norms import layer_norm_f16
+from cuda_kernels.norms.layer_norm import declare
+from cuda_kernels.norms.rows import RowForm
 from cuda_kernels.simple_mul import simple_mul
 from custom_dispatch.errors import CallError, LinkError, ModelError
 from custom_dispatch.frontends import mlir
@@ -237,7 +238,7 @@ def test_an_old_model_is_converted() -> None:
 
 
 def test_a_choice_takes_the_kernel_that_fits() -> None:
-    norm = cd.Choice("norm", [layer_norm_f16, row_layer_norm])
+    norm = cd.Choice("norm", [declare(RowForm("f16")), row_layer_norm])
     operator: Any = cd.onnx.register(norm, domain="chosen")
     model = model_of(
         [helper.make_node("norm", ["x"], ["y"], domain="chosen", epsilon=0.25)],

@@ -34,7 +34,7 @@ def _of_rows(kind: type[cd.In] | type[cd.Out], name: str, dtype: str = "f32") ->
 def _row_norm(name: str, dtype: str) -> cd.Kernel:
     weight = cd.In("weight", dtype, [_columns])
     operands = [_of_rows(cd.In, "x", dtype), weight, _of_rows(cd.Out, "y", dtype)]
-    return _declare(name, operands, rms_norm.rms_norm_f32.reference)
+    return _declare(name, operands, rms_norm.rms_norm_f32.kernels[0].reference)
 
 
 row_norm = _row_norm("row_norm", "f32")
@@ -48,7 +48,7 @@ add_row_norm = _declare(
         _of_rows(cd.Out, "sum"),
         _of_rows(cd.Out, "y"),
     ],
-    rms_norm.add_rms_norm_f32.reference,
+    rms_norm.add_rms_norm_f32.kernels[0].reference,
 )
 row_layer_norm = _declare(
     "row_layer_norm",
@@ -58,5 +58,5 @@ row_layer_norm = _declare(
         cd.In("bias", "f32", [_columns], optional=True),
         _of_rows(cd.Out, "y"),
     ],
-    layer_norm.layer_norm_f32.reference,
+    layer_norm.layer_norm_f32.kernels[0].reference,
 )

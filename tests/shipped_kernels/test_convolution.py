@@ -14,6 +14,7 @@ from shipped import DTYPES, Shipped, assert_close, spoiled
 from cuda_kernels.convolution.activations import ACTIVATIONS
 from cuda_kernels.convolution.convolution import LARGE, SMALL, SMALL_F32, declare
 from cuda_kernels.norms import group_norm
+from cuda_kernels.norms.rows import RowForm
 
 Random = np.random.Generator
 NORM = ("mean", "variance", "scale", "shift")
@@ -24,8 +25,12 @@ def kernels() -> Shipped:
     """A kernel of each form; of f32, those for CPUs."""
     own = [declare(2, "f16", LARGE).own, declare(1, "bf16", SMALL).own]
     return Shipped(
-        [declare(2, "f32", SMALL_F32), declare(2, "f32"), group_norm.declare(2, "f32", 64)],
-        [*own, declare(2, "bf16"), group_norm.declare(1, "f16", 64)],
+        [
+            declare(2, "f32", SMALL_F32),
+            declare(2, "f32"),
+            group_norm.declare(2, RowForm("f32", 64)),
+        ],
+        [*own, declare(2, "bf16"), group_norm.declare(1, RowForm("f16", 64))],
     )
 
 

@@ -25,6 +25,7 @@ from benchmarks.cases.minilm import ONNX_VERSION, SENTENCES, Encoder
 from cuda_kernels import attention
 from cuda_kernels.elementwise import gelu
 from cuda_kernels.norms import layer_norm
+from cuda_kernels.norms.rows import RowForm
 from cuda_kernels.patterns import onnx as onnx_patterns
 from cuda_kernels.patterns import torch as torch_patterns
 from custom_dispatch.frontends.torch.importer import export_model
@@ -38,7 +39,7 @@ NORM, GELU, ATTENTION = (
     # PyTorch knows one operator of a name.
     kernel.with_launch(name=f"small_{kernel.name}")
     for kernel in (
-        layer_norm.declare("f32", 128, 4),
+        layer_norm.declare(RowForm("f32", 128, 1)),
         gelu.declare("erf", "f32", 128, 1),
         attention.declare("f32", 32, "bool", tile_keys=32),
     )

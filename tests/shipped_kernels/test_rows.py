@@ -7,7 +7,6 @@ groups of threads and parts of rows are met at smaller sizes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels.norms import layer_norm, rms_norm, softmax
-from custom_dispatch.kernel.evaluation import holds
+from cuda_kernels.norms.rows import BLOCKS, MOST_THREADS, PACKS, RowForm
+from custom_dispatch.kernel.evaluation import evaluate
 
 Random = np.random.Generator
-SMALL = (64, 8)
-"""Threads and values: a block holds 512 elements of a row."""
+SMALL = (64, 2)
+"""Threads and packs: a block holds 512 elements of a row in f32, and 1024 in 16 bits."""
 SIZES = ((1, 1), (3, 7), (70, 63), (5, 64), (3, 384), (9, 1000), (3, 4095), (2, 8192), (2, 20480))
 
 
@@ -43,7 +43,7 @@ def of_each_kind(
     name: str, declare: Callable[..., cd.Kernel]
 ) -> tuple[list[cd.Kernel], list[cd.Kernel]]:
     kind, other = KINDS[name]
-    return [declare(kind, *SMALL)], [declare(other, *SMALL)]
+    return [declare(RowForm(kind, *SMALL))], [declare(RowForm(other, *SMALL))]
 
 
 def kinds(name: str) -> pytest.MarkDecorator:
@@ -63,14 +63,16 @@ def layer_norms() -> Shipped:
 
 @pytest.fixture(scope="module")
 def rms_norms() -> Shipped:
-    # 1024 elements of a row
-    few = (
-        [rms_norm.declare_few("bf16", 64, 16, adds=True), rms_norm.declare_from("bf16", *SMALL)],
-        [rms_norm.declare_few("f16", 64, 16), rms_norm.declare_from("f32", *SMALL)],
+    names = ("rms_norm", "add_rms_norm")
+    first, thorough = (
+        [rms_norm.declare(RowForm(KINDS[name][i], *SMALL), function=name) for name in names]
+        for i in (0, 1)
     )
-    plain = of_each_kind("rms_norm", rms_norm.declare)
-    adding = of_each_kind("add_rms_norm", partial(rms_norm.declare, adds=True))
-    return Shipped(*(plain[i] + adding[i] + few[i] for i in range(2)))
+    from_offset = [
+        rms_norm.declare(RowForm(kind, *SMALL), function="rms_norm_from")
+        for kind in ("bf16", "f32")
+    ]
+    return Shipped([*first, from_offset[0]], [*thorough, from_offset[1]])
 
 
 def values(random: Random, kind: str, *shape: int) -> Any:
@@ -87,7 +89,7 @@ def test_softmax_in_the_block_that_ships(random: Random) -> None:
     """As models have it: it is unrolled more, and in no other test."""
     program = cd.load(cd.compile(None, [softmax.softmax_f32], ["cpu:host"]).bytes, "cpu")
     x = values(random, "f32", 3, 9001)
-    assert_close(np.asarray(program.softmax_f32(x)), softmax.softmax_f32.reference(x))
+    assert_close(np.asarray(program.softmax_f32(x)), softmax.softmax_f32.kernels[0].reference(x))
 
 
 def test_softmax_of_infinities_and_nan_is_pytorchs(softmaxes: Shipped) -> None:
@@ -155,23 +157,6 @@ def test_rms_norm(rms_norms: Shipped, random: Random, name: str, kind: str) -> N
         normalised(rms_norms, f"{name}_{kind}", x, residual, values(random, kind, size[1]))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("add_rms_norm", "bf16"), pytest.param("rms_norm", "f16", marks=pytest.mark.thorough)],
-)
-def test_rms_norm_of_few_rows(rms_norms: Shipped, random: Random, name: str, kind: str) -> None:
-    few = f"{name}_{kind}_few"
-    for rows, columns in ((1, 1), (3, 7), (150, 8), (5, 64), (2, 1000), (3, 1001), (2, 1024)):
-        for view in (np.asarray, unaligned):
-            x, residual = (view(values(random, kind, rows, columns)) for _ in "xr")
-            normalised(rms_norms, few, x, residual, view(values(random, kind, columns)))
-    x, weight = values(random, kind, 3, 1000), values(random, kind, 1000)
-    x[1, 7] = np.nan
-    result, _ = rms_norms.both(few, *((x, x) if name.startswith("add") else (x,)), weight, 1e-5)
-    y = result[1] if isinstance(result, tuple) else result
-    assert np.isnan(y.astype(np.float32)).all(axis=1).tolist() == [False, True, False]
-
-
 @kinds("rms_norm")
 def test_rms_norm_with_weights_from_an_offset(
     rms_norms: Shipped, random: Random, kind: str
@@ -184,18 +169,19 @@ def test_rms_norm_with_weights_from_an_offset(
             rms_norms.check(f"rms_norm_from_{kind}", x, given, 1e-5, offset, scale=16)
 
 
-def test_which_rms_norm_is_for_which_rows() -> None:
-    for choice in (rms_norm.rms_norm_bf16, rms_norm.add_rms_norm_f16):
-        few, rest = choice.kernels
-        for rows, columns, wanted in (
-            (1, 4096, few),
-            (528, 8192, few),
-            (529, 4096, rest),
-            (1, 8193, rest),
-        ):
-            dims = {"batch": rows, "columns": columns}
-            ordered = choice.ordered(dims)
-            assert next(k for k in ordered if all(holds(c, dims) for c in k.requires)) is wanted
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_row_has_threads_for_its_packs_and_edges(dtype: str) -> None:
+    """As many as can hold it, and more where there are few rows, up to a cluster's."""
+    form = RowForm(dtype, blocks=BLOCKS)
+    most, group = form.threads * BLOCKS, form.group()
+    for rows in (1, 30, 1000, 100_000):
+        for length in (1, 8, 33, 64, 1000, 4097, 20_000, 200_000):
+            threads = evaluate(group, {"batch": rows, "columns": length})
+            assert threads in {2 << shift for shift in range(11)}
+            assert threads * PACKS * form.pack >= min(length, most * PACKS * form.pack)
+            assert threads >= (2 if length % form.pack == 0 else 16)
+            if 2 * threads <= min(most, length // form.pack):
+                assert 2 * threads * rows > MOST_THREADS
 
 
 def test_a_nan_spoils_its_own_row_alone(layer_norms: Shipped, rms_norms: Shipped) -> None:

@@ -269,4 +269,4 @@ def test_what_a_model_cannot_have_is_not_exported(
     assert of_attention == {("mask",)}  # the model's has its usual scale
     assert all("bool" in name for name, _, _ in exported if "attention" in name)
     norms = {item for item in exported if "norm" in item[0]}
-    assert norms == {("layer_norm_f32", ("x", "epsilon", "weight"), 3)}
+    assert norms == {("layer_norm_f32_block", ("x", "epsilon", "weight"), 3)}
