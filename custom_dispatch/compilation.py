@@ -8,14 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from custom_dispatch import errors
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
-from custom_dispatch.errors import (
-    DeclarationError,
-    GraphError,
-    LinkError,
-    ModelError,
-    OutputError,
-)
 from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
 from custom_dispatch.ir.stored import remember_module
@@ -123,7 +117,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
         try:
             made = _compile(*how, graph=bool(graph), plain=[*refused])
             return dataclasses.replace(made, no_graph="\n".join(refused.values()))
-        except GraphError as error:
+        except errors.GraphError as error:
             if graph != WHERE_POSSIBLE:
                 raise
             if not error.refused:
@@ -209,10 +203,10 @@ def _compile(
             try:
                 form = compile_mlir(source, [*given, *HAL_FLAGS], linked.apart)
                 return _compile_module(record_once(form), [*given, "--compile-from=hal"])
-            except GraphError:
+            except errors.GraphError:
                 raise
-            except ModelError as error:
-                raise GraphError(
+            except errors.ModelError as error:
+                raise errors.GraphError(
                     f"The model cannot be a graph: {error.found}",
                     expected=error.expected,
                     next_step=f"compile it without graph; if that fails too, {error.next_step}",
@@ -241,7 +235,7 @@ def _placed(
     Those that are given, and those of patterns that are found; of choices, what calls may take.
     """
     if model is None:
-        raise DeclarationError(
+        raise errors.DeclarationError(
             "replace is given without a model.",
             expected="a model, in which places are looked for",
             next_step="leave replace out, or pass the model first.",
@@ -257,7 +251,7 @@ def _placed(
             # A choice by measurements may lack some of its kernels.
             held_choice = kernel.name in [choice.name for choice in kernels.choices]
             if not held_choice and not {*kernels_of(kernel)} <= {*kernels.kernels}:
-                raise LinkError(
+                raise errors.LinkError(
                     f"The library lacks kernel `{kernel.name}`, which a pattern puts into the "
                     "model.",
                     expected="one that was built with the kernel",
@@ -283,20 +277,20 @@ WHERE_POSSIBLE = "where possible"
 
 def _check_graph(graph: bool | str, model: Any, flags: Sequence[str]) -> None:
     if not (isinstance(graph, bool) or (isinstance(graph, str) and graph == WHERE_POSSIBLE)):
-        raise DeclarationError(
+        raise errors.DeclarationError(
             f"graph is given as {shown(graph)}.",
             expected=f'True, False or "{WHERE_POSSIBLE}"',
             next_step="write graph=True for a model whose sizes are known.",
         )
     if graph and model is None:
-        raise DeclarationError(
+        raise errors.DeclarationError(
             "graph is given without a model.",
             expected="a model, whose functions become graphs",
             next_step="leave graph out: a kernel's own function is one launch.",
         )
     phases = [flag for flag in flags if flag.startswith(("--compile-to", "--compile-from"))]
     if graph and phases:
-        raise DeclarationError(
+        raise errors.DeclarationError(
             f"A graph is given with the flag {phases[0]}, and is compiled in phases itself.",
             expected="flags that change how a module is made",
             next_step="leave the flag out, or graph.",
@@ -306,7 +300,7 @@ def _check_graph(graph: bool | str, model: Any, flags: Sequence[str]) -> None:
 def _check_flags(flags: Sequence[str]) -> None:
     if is_list(flags) and all(map(is_argument, flags)):
         return
-    raise DeclarationError(
+    raise errors.DeclarationError(
         f"flags is given as {shown(flags)}.",
         expected='a list of texts, one a flag: ["--iree-opt-level=O3"]',
         next_step="put each flag into a text of its own.",
@@ -319,7 +313,7 @@ def _compile_module(
     """As `compile_mlir`, where flags of the user's may ask for something else than a module."""
     content = compile_mlir(source, flags, apart)
     if not is_module(content):
-        raise DeclarationError(
+        raise errors.DeclarationError(
             "iree-compile wrote something else than a module, as its flags ask for.",
             expected="flags that change how a module is made",
             next_step="leave out those that end the compiler before, such as --compile-to.",
@@ -358,7 +352,7 @@ def emit(
     check_form(form)
     check_switch(embed, "embed")
     check_switch(store, "store")
-    path = as_path(output, "The .mlir file", OutputError)
+    path = as_path(output, "The .mlir file", errors.OutputError)
     model = [Path(into)] if isinstance(into, str | os.PathLike) else []
     wanted = kernels if isinstance(kernels, Library) else check_callees(kernels)
     named = files_of(wanted.kernels if isinstance(wanted, Library) else wanted)
@@ -412,7 +406,7 @@ def _library(
         if targets or options:
             built = ", ".join(map(str, kernels.targets))
             given = "targets" if targets else next(iter(options))
-            raise DeclarationError(
+            raise errors.DeclarationError(
                 f"A library and {given} are given.",
                 expected=f"one of them: the library is built for {built}",
                 next_step=f"leave {given} out, or pass the kernels instead of the library.",

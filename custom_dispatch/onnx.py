@@ -22,22 +22,13 @@ if importlib.util.find_spec("onnx") is None:
     )
 
 from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.frontends import outside_weights
 from custom_dispatch.frontends.functions import asked_for, merge
-from custom_dispatch.frontends.onnx.importer import (
-    find_kernels,
-    import_graph,
-    infer_types,
-    kernel_of,
-)
+from custom_dispatch.frontends.onnx import importer
 from custom_dispatch.frontends.onnx.model import read_model
 from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.verifying import evaluate
-from custom_dispatch.frontends.outside_weights import (
-    INLINE_BYTES,
-    OutsideWeights,
-    check_inline_bytes,
-)
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
@@ -64,7 +55,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
     replace: Pattern | Sequence[Pattern] = (),
     name: str = "main",
-    inline_bytes: int | None = INLINE_BYTES,
+    inline_bytes: int | None = outside_weights.INLINE_BYTES,
     verify: bool | float = False,
     graph: bool | str = False,
     flags: Sequence[str] = (),
@@ -107,26 +98,28 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     searched = {(node.domain, node.op_type) for each in computed for node in each.graph.node}
 
     def is_kept(domain: str, operator: str) -> bool:
-        return (domain, operator) in searched or kernel_of(domain, operator, given) is not None
+        return (domain, operator) in searched or importer.kernel_of(
+            domain, operator, given
+        ) is not None
 
-    most_inline = check_inline_bytes(inline_bytes)
+    most_inline = outside_weights.check_inline_bytes(inline_bytes)
     kept = {operator for _, operator in searched}
     nodes: dict[Any, Kernel | Choice] = {}
     compared: dict[str, Any] = {}
     modules: list[Any] = []
-    weights = OutsideWeights()
+    weights = outside_weights.OutsideWeights()
     for one in asked:
         with one.named_in_errors():
             loaded = read_model(one.model, one.name, most_inline, is_kept)
-            own = find_kernels(loaded, given)
+            own = importer.find_kernels(loaded, given)
             nodes |= own
-            typed = infer_types(loaded, own)
+            typed = importer.infer_types(loaded, own)
             if tolerance is not None:
                 compared[one.name] = evaluate(one.model, typed, own)
             say("importing the model")
             where = (modules[0].context if modules else None, weights)
             last = one is asked[-1]
-            imported, _ = import_graph(typed, own, one.name, kept, *where, is_last=last)
+            imported, _ = importer.import_graph(typed, own, one.name, kept, *where, is_last=last)
             modules.append(imported)
     module, parameters = merge(modules), weights.parameters
     called = Names(nodes.values()).items

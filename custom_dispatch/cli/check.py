@@ -9,16 +9,8 @@ from typing import Any
 
 import click
 
-from custom_dispatch.cli import options
+from custom_dispatch.cli import options, report
 from custom_dispatch.cli.kernels import load_members
-from custom_dispatch.cli.report import (
-    json_file,
-    json_option,
-    show_error,
-    show_resources,
-    show_table,
-    tell,
-)
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.eager.call import module_for
 from custom_dispatch.errors import CustomDispatchError, KernelError, UnsupportedInstructionError
@@ -37,7 +29,7 @@ from custom_dispatch.toolchain.library import Library
 @options.build("compiler", "include_dirs")
 @options.device(help="Where they run; auto is every device here, of equal GPUs the first.")
 @options.timeout(default=300.0, help="Abandon a kernel that takes longer for one size, in seconds.")
-@json_option
+@report.json_option
 def command(
     kernels: tuple[str, ...],
     targets: list[str],
@@ -54,11 +46,11 @@ def command(
     with options.progress("building and validating"):
         library = build(declared, targets, **how)
         _compile_for_cpu(library)
-    options.check_outputs(json_file(json_path))
+    options.check_outputs(report.json_file(json_path))
     # Of equal GPUs the first.
     here = {(item.name, item.compute_capability): item.argument for item in reversed(devices())}
     places = [*here.values()][::-1] if device == "auto" else [options.device_for(device)[0]]
-    show_resources(library)
+    report.show_resources(library)
     results: list[CheckResult] = []
     rows, ended = [], list[KernelError]()
     with (
@@ -80,18 +72,18 @@ def command(
 
     def show() -> None:
         click.echo()
-        show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
+        report.show_table(("kernel", "device", "dims", "largest difference", "result"), rows)
 
     results.sort(key=lambda result: bool(result.skipped))
-    tell(json_path, show, kernels=library.report(), results=results)
+    report.tell(json_path, show, kernels=library.report(), results=results)
     for error in ended:
-        show_error(f"error: {error}")
+        report.show_error(f"error: {error}")
     compared = [result for result in results if not result.skipped]
     failures = sum(not result.passed for result in compared)
     if failures:
-        show_error(f"error: {failures} of {len(compared)} comparisons failed")
+        report.show_error(f"error: {failures} of {len(compared)} comparisons failed")
     if not compared:
-        show_error("error: no kernel declares a reference, so nothing was compared")
+        report.show_error("error: no kernel declares a reference, so nothing was compared")
     return 2 if failures or not compared else 0
 
 

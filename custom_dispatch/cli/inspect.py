@@ -26,15 +26,8 @@ from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.kernel.names import listed
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx import read_module
+from custom_dispatch.runtime import program_report
 from custom_dispatch.runtime.module_file import ModuleFile
-from custom_dispatch.runtime.program_report import (
-    FUNCTION_COLUMNS,
-    PART_COLUMNS,
-    function_rows,
-    memory_text,
-    part_rows,
-    report_functions,
-)
 from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 
@@ -131,7 +124,7 @@ def _module(content: bytes, file: Path) -> Found:
     kinds = [part.kind.lower() for part in module.parts if part.generated]
     kind = "cuda" if "cuda" in kinds else "cpu"
     types = {name: points.type for name, points in module.functions().items()}
-    functions = report_functions(types, manifest, module.parts, kind)
+    functions = program_report.report_functions(types, manifest, module.parts, kind)
     left_out = {} if manifest is None else manifest.left_out
     notes = [] if manifest is not None else [module.why_no_manifest]
     for target, names in left_out.items():
@@ -139,10 +132,10 @@ def _module(content: bytes, file: Path) -> Found:
 
     def show() -> None:
         click.echo(f"module {module.name}")
-        show_table(FUNCTION_COLUMNS, function_rows(functions))
+        show_table(program_report.FUNCTION_COLUMNS, program_report.function_rows(functions))
         if module.memory:
-            click.echo(memory_text(module.memory))
-        show_table(PART_COLUMNS, part_rows(module.parts))
+            click.echo(program_report.memory_text(module.memory))
+        show_table(program_report.PART_COLUMNS, program_report.part_rows(module.parts))
         if module.parameters is not None:
             click.echo(f"weights in a file of their own: {module.parameters}")
         if manifest is not None:

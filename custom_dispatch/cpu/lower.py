@@ -6,17 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from custom_dispatch.cpu.analysis import suspension
 from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.analysis.origins import Origins
-from custom_dispatch.cpu.analysis.suspension import (
-    is_barrier,
-    is_lockstep,
-    is_warp_operation,
-    suspends,
-    words_shown,
-)
 from custom_dispatch.cpu.checked.checked_block import checked_block_function, monitor
 from custom_dispatch.cpu.checked.checks import Checks
 from custom_dispatch.cpu.checked.monitor import Sites
@@ -93,9 +87,9 @@ def _thread_code(
     memory = BlockMemory(
         kernel,
         place_shared(shared.values(), kernel.dynamic_shared_memory),
-        suspends=sites is not None or any(suspends(i) for i in instructions),
-        lockstep=is_lockstep(instructions),
-        words=max((words_shown(i) for i in instructions), default=0),
+        suspends=sites is not None or any(suspension.suspends(i) for i in instructions),
+        lockstep=suspension.is_lockstep(instructions),
+        words=max((suspension.words_shown(i) for i in instructions), default=0),
     )
     checks = None
     if sites is not None:
@@ -133,8 +127,10 @@ def _by_warps(thread: ThreadCode) -> tuple[ThreadCode, list[str]] | None:
     memory = BlockMemory(
         thread.kernel,
         thread.memory.shared,
-        suspends=any(map(is_barrier, instructions)),
-        lockstep=is_lockstep([i for i in instructions if not is_warp_operation(i)]),
+        suspends=any(map(suspension.is_barrier, instructions)),
+        lockstep=suspension.is_lockstep(
+            [i for i in instructions if not suspension.is_warp_operation(i)]
+        ),
         by_warps=True,
     )
     thread = replace(thread, memory=memory)

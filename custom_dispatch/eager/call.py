@@ -15,13 +15,7 @@ import numpy
 from custom_dispatch.eager.placing import kind_of_device, target_of
 from custom_dispatch.eager.prepared import PreparedCall
 from custom_dispatch.errors import CallError, DeclarationError, UnsupportedInstructionError
-from custom_dispatch.kernel.binding import (
-    bind_dims,
-    grids_for,
-    match_arguments,
-    output_shapes,
-    struct_numbers,
-)
+from custom_dispatch.kernel import binding
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
@@ -100,7 +94,7 @@ def call(
         return _call(kernel, arguments, keywords, how)
     named = dict(keywords)
     out = _take_out(kernel, named)
-    values = tuple(match_arguments(kernel, arguments, named))
+    values = tuple(binding.match_arguments(kernel, arguments, named))
     folded = fold_call(kernel, kernel.inputs, values, out)
     into = {} if folded.out is None else {"out": folded.out}
     return folded.results(_call(kernel, tuple(folded.arguments), into, how))
@@ -127,12 +121,12 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
             return _as_declared(kernel, prepared.run(arguments))
     keywords = dict(keywords)
     out = _take_out(kernel, keywords)
-    values = match_arguments(kernel, arguments, keywords)
+    values = binding.match_arguments(kernel, arguments, keywords)
     checked = [
         _check_value(kernel, operand, value)
         for operand, value in zip(kernel.inputs, values, strict=True)
     ]
-    dims = bind_dims(
+    dims = binding.bind_dims(
         kernel,
         {
             operand.name: shape_of(value)
@@ -248,7 +242,7 @@ def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
     if isinstance(operand, Scalar):
         return number_for(value, operand, what)
     if isinstance(operand, Struct):
-        numbers = struct_numbers(operand, value, what)
+        numbers = binding.struct_numbers(operand, value, what)
         return tuple(
             number_for(number, leaf.scalar, f"`{leaf.scalar.name}` of {what}")
             for number, leaf in zip(numbers, operand.leaves, strict=True)
@@ -263,8 +257,8 @@ def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
 def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
     """The checks that the compiled wrapper makes too, here with the values in the message."""
     try:
-        grids = grids_for(kernel, dims)
-        shapes = output_shapes(kernel, dims)
+        grids = binding.grids_for(kernel, dims)
+        shapes = binding.output_shapes(kernel, dims)
     except DeclarationError as error:
         raise CallError(
             f"Kernel `{kernel.name}`: {error.found}",

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from custom_dispatch.errors import DeviceError
+from custom_dispatch.kernel import target
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.target import (
-    CHECKED,
-    KNOWN_COMPUTE_CAPABILITIES,
-    Arch,
-    Target,
-    gpu_index,
-    gpu_name,
-    read_device,
-)
 from custom_dispatch.runtime.device import device_of, device_problem
 
 
 def kind_of_device(kernel: Kernel, device: str) -> str:
     """Where a call runs: "cuda", "cuda:1", "cpu" or "cpu:checked"."""
-    index = gpu_index(read_device(device, of_kernel=True))
-    if device in ("cpu", CHECKED):
+    index = target.gpu_index(target.read_device(device, of_kernel=True))
+    if device in ("cpu", target.CHECKED):
         return device
-    name = gpu_name(index or 0)
+    name = target.gpu_name(index or 0)
     problem = device_problem(name)
     if problem is not None and index is not None:
         raise DeviceError(problem)
@@ -29,28 +21,32 @@ def kind_of_device(kernel: Kernel, device: str) -> str:
     return name if problem is None and usable else "cpu"
 
 
-def target_of(kernel: Kernel, kind: str) -> Target:
+def target_of(kernel: Kernel, kind: str) -> target.Target:
     """What a kernel is compiled for where a call runs on such a device."""
-    if gpu_index(kind) is not None:
+    if target.gpu_index(kind) is not None:
         return target_for_gpu(kernel, kind)
-    return Target.parse(CHECKED) if kind == CHECKED else Target("cpu", cpu="host")
+    return (
+        target.Target.parse(target.CHECKED)
+        if kind == target.CHECKED
+        else target.Target("cpu", cpu="host")
+    )
 
 
-def target_for_gpu(kernel: Kernel, gpu: str = "cuda") -> Target:
+def target_for_gpu(kernel: Kernel, gpu: str = "cuda") -> target.Target:
     """The best target for a GPU: of the objects declared, or of what a source can be built for;
     and of those that have an implementation of their own.
 
     A GPU newer than this package knows takes PTX of the latest architecture before it.
     """
-    return Target("cuda", max(_fitting(kernel, gpu), default=Arch(_capability(gpu))))
+    return target.Target("cuda", max(_fitting(kernel, gpu), default=target.Arch(_capability(gpu))))
 
 
-def _fitting(kernel: Kernel, gpu: str) -> list[Arch]:
+def _fitting(kernel: Kernel, gpu: str) -> list[target.Arch]:
     """The architectures whose code a GPU runs, of the objects declared, or else of all known;
     and of the implementations for single targets.
     """
     declared = [item.cuda_arch for item, _ in kernel.objects]
-    known = [Arch(number) for number in KNOWN_COMPUTE_CAPABILITIES]
+    known = [target.Arch(number) for number in target.KNOWN_COMPUTE_CAPABILITIES]
     more = [item.arch for item, form in kernel.variants if item.arch and form.source is not None]
     return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability(gpu))]
 

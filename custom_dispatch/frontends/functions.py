@@ -11,16 +11,8 @@ from iree.compiler import ir
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import CustomDispatchError, DeclarationError, rebuild
 from custom_dispatch.kernel.names import check_name
+from custom_dispatch.link import operations
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION, OPERATOR
-from custom_dispatch.link.operations import (
-    PARAMETER,
-    functions_of,
-    is_function,
-    is_public,
-    name_of,
-    operations_of,
-    symbols_of,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +75,18 @@ def merge(modules: Sequence[ir.Module]) -> ir.Module:
     `OutsideWeights` does, is declared once.
     """
     whole = modules[0]
-    taken = {name_of(op) for each in modules for op in functions_of(each) if is_public(op)}
+    taken = {
+        operations.name_of(op)
+        for each in modules
+        for op in operations.functions_of(each)
+        if operations.is_public(op)
+    }
     for module in modules:
-        for op in symbols_of(module):
-            name = new = name_of(op)
-            if is_function(op) and is_public(op):
+        for op in operations.symbols_of(module):
+            name = new = operations.name_of(op)
+            if operations.is_function(op) and operations.is_public(op):
                 continue
-            if name.startswith(PARAMETER) and name in taken:
+            if name.startswith(operations.PARAMETER) and name in taken:
                 op.erase()
                 continue
             while new in taken:
@@ -98,7 +95,7 @@ def merge(modules: Sequence[ir.Module]) -> ir.Module:
             if new != name:
                 ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
                 op.attributes["sym_name"] = ir.StringAttr.get(new, module.context)
-                for user in operations_of(module, OPERATOR):
+                for user in operations.operations_of(module, OPERATOR):
                     said = user.attributes.get(f"torch.onnx.{DEFINITION}")
                     if said is not None and ir.StringAttr(said).value == name:
                         user.attributes[f"torch.onnx.{DEFINITION}"] = op.attributes["sym_name"]

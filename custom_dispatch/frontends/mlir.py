@@ -23,30 +23,14 @@ from custom_dispatch.ir.library_module import entry_points, write_executables
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link import operations, updates_in_place
 from custom_dispatch.link.barriers import hide_constants
-from custom_dispatch.link.corrections.open_sizes import (
-    compare_open_sizes,
-    drop_comparisons,
-    is_from_onnx,
-)
+from custom_dispatch.link.corrections import open_sizes
 from custom_dispatch.link.corrections.table import correct
 from custom_dispatch.link.declarations import Callees, KernelFunction, kernel_functions, kernel_uses
-from custom_dispatch.link.dialects.stablehlo_dialect import (
-    call_kernels,
-    convert_stablehlo,
-    is_stablehlo,
-)
+from custom_dispatch.link.dialects import stablehlo_dialect
 from custom_dispatch.link.dialects.torch_dialect import convert_torch, is_torch, tidy_converted
 from custom_dispatch.link.model import Model, diagnostic, parse_content, parse_model
-from custom_dispatch.link.operations import (
-    callee_of,
-    calls_of,
-    functions_of,
-    is_declaration,
-    is_public,
-    name_of,
-    symbols_of,
-)
 from custom_dispatch.link.preflight import (
     Preflight,
     find_preflights,
@@ -56,12 +40,6 @@ from custom_dispatch.link.preflight import (
     put_in_front,
 )
 from custom_dispatch.link.public_functions import open_to_callers
-from custom_dispatch.link.updates_in_place import (
-    keep_arguments,
-    separate_updates,
-    update_copies,
-    updated_arguments,
-)
 from custom_dispatch.match.pattern import warn_of_nothing
 from custom_dispatch.match.replace import patterns_of, replace_places
 from custom_dispatch.match.sizes import drop_sizes
@@ -124,8 +102,8 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     module = parse_model(model)
     calls: Mapping[str, Kernel | Choice] = {}
     by_name = {item.name: item for item in given}
-    from_torch, from_onnx = is_torch(module), is_from_onnx(module)
-    from_stablehlo = is_stablehlo(module)
+    from_torch, from_onnx = is_torch(module), open_sizes.is_from_onnx(module)
+    from_stablehlo = stablehlo_dialect.is_stablehlo(module)
     patterns = patterns_of(replace)
     # Patterns are in the model's own words: they come before its conversion. Those in the words
     # that it is converted to, or that are converted to these, come after it.
@@ -140,23 +118,27 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
         module = parse_content(converted, "The converted model")
         tidy_converted(module)
     elif patterns or from_stablehlo:
-        callees = Callees(name_of(op) for op in symbols_of(module))
-        others = call_kernels(module, by_name, callees) if from_stablehlo else {}
+        callees = Callees(operations.name_of(op) for op in operations.symbols_of(module))
+        others = stablehlo_dialect.call_kernels(module, by_name, callees) if from_stablehlo else {}
         replaced = replace_places(module, patterns, callees) if patterns else None
         calls = callees.kernels
         if from_stablehlo:
-            converted = convert_stablehlo(module, others, by_name)
+            converted = stablehlo_dialect.convert_stablehlo(module, others, by_name)
             module = parse_content(converted, "The converted model")
             tidy_converted(module)
     if later:
-        callees = Callees(name_of(op) for op in symbols_of(module))
+        callees = Callees(operations.name_of(op) for op in operations.symbols_of(module))
         found = replace_places(module, later, callees)
         replaced = found if replaced is None else replaced.and_those(found)
         calls = {**calls, **callees.kernels}
     if from_onnx:
         with module.context:
-            compare_open_sizes(module)
-    declared = {name_of(op) for op in functions_of(module) if is_declaration(op)}
+            open_sizes.compare_open_sizes(module)
+    declared = {
+        operations.name_of(op)
+        for op in operations.functions_of(module)
+        if operations.is_declaration(op)
+    }
     known = {item.name: item for item in calls.values()} | by_name
     called = tuple(
         item for name, item in known.items() if name in declared or item in calls.values()
@@ -203,10 +185,10 @@ def link(
         uses = kernel_uses(module, functions)
         stateless = not has_effects(module, list(wrappers))
         preflights = _preflights(module, wrappers, on_gpu=bool(library.cuda_targets))
-        updated = updated_arguments(module, kernels)
+        updated = updates_in_place.updated_arguments(module, kernels)
         hide_constants(module, kernels)
         correct(module, from_torch=model.from_torch)
-        separate_updates(module)
+        updates_in_place.separate_updates(module)
         unchecked = _call_unchecked(preflights, set(wrappers))
         written = [item.without_code() for item in executables] if apart else executables
         parts = [write_executables(written, reference, form)]
@@ -219,8 +201,8 @@ def link(
         kernels |= {_UNCHECKED + symbol: kernels[symbol] for symbol in unchecked}
         if graph:
             in_graphs = {name: each for name, each in updated.items() if name not in plain}
-            updated |= update_copies(module, kernels, in_graphs)
-        keep_arguments(module, updated)
+            updated |= updates_in_place.update_copies(module, kernels, in_graphs)
+        updates_in_place.keep_arguments(module, updated)
         graphs = open_to_callers(module, kernels, stateless=stateless, graph=graph, plain=plain)
         _verify(module)
     kept_apart = write_apart(executables, reference) if apart else {}
@@ -269,7 +251,7 @@ def _check_model(module: ir.Module) -> None:
 
 
 def _check_symbols(module: ir.Module, executables: Iterable[Executable]) -> None:
-    taken = {name_of(op) for op in symbols_of(module)}
+    taken = {operations.name_of(op) for op in operations.symbols_of(module)}
     for item in executables:
         if item.symbol in taken:
             raise LinkError(
@@ -293,9 +275,9 @@ def _preflights(
 ) -> list[Preflight]:
     """The public functions that have a preflight, and theirs."""
     public = {
-        name_of(op): op
-        for op in functions_of(module)
-        if is_public(op) and not is_declaration(op) and has_one_block(op)
+        operations.name_of(op): op
+        for op in operations.functions_of(module)
+        if operations.is_public(op) and not operations.is_declaration(op) and has_one_block(op)
     }
     if not public:
         return []
@@ -303,7 +285,9 @@ def _preflights(
     # run at all.
     skips = on_gpu and not has_effects(module, list(wrappers))
     wanted = {name: skips and may_return_empty(op) for name, op in public.items()}
-    dialects = {name_of(op): op.name.partition(".")[0] for op in functions_of(module)}
+    dialects = {
+        operations.name_of(op): op.name.partition(".")[0] for op in operations.functions_of(module)
+    }
     checks = "\n".join(
         wrapper.write(symbol=name, part=Part.CHECKS, dialect=dialects[name])
         for name, wrapper in wrappers.items()
@@ -316,9 +300,9 @@ def _call_unchecked(preflights: Sequence[Preflight], names: set[str]) -> set[str
     """Let functions with a preflight call kernels without further checks; return which ones."""
     called = set()
     for preflight in preflights:
-        drop_comparisons(preflight.function)
-        for call in calls_of(preflight.function, names):
-            name = callee_of(call)
+        open_sizes.drop_comparisons(preflight.function)
+        for call in operations.calls_of(preflight.function, names):
+            name = operations.callee_of(call)
             called.add(name)
             call.attributes["callee"] = ir.FlatSymbolRefAttr.get(_UNCHECKED + name)
     return called
@@ -326,8 +310,8 @@ def _call_unchecked(preflights: Sequence[Preflight], names: set[str]) -> set[str
 
 def _attach_manifest(module: ir.Module, content: str) -> None:
     """Say what was built in, in the reflection of the first public function."""
-    for op in functions_of(module):
-        if is_declaration(op) or not is_public(op):
+    for op in operations.functions_of(module):
+        if operations.is_declaration(op) or not operations.is_public(op):
             continue
         entries: dict[str, ir.Attribute] = {}
         if "iree.reflection" in op.attributes:

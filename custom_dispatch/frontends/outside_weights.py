@@ -15,15 +15,8 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.format.keys import PARAMETERS_KEY, RESULTS_KEY, UPDATES_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.kernel.names import as_integer, shown
+from custom_dispatch.link import operations
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import (
-    PARAMETER,
-    create,
-    functions_of,
-    name_of,
-    set_type,
-    type_of,
-)
 from custom_dispatch.parameters import SCOPE, Parameter, Parameters
 
 INLINE_BYTES = 4096
@@ -95,12 +88,14 @@ class OutsideWeights:
                     kind: Any = builtin_type(argument.type)
                     loaded = self.load(module, self.parameter(weight), kind)
                     if kind != argument.type:
-                        loaded = create("torch_c.from_builtin_tensor", argument.type, loaded)
+                        loaded = operations.create(
+                            "torch_c.from_builtin_tensor", argument.type, loaded
+                        )
                 argument.replace_all_uses_with(loaded)
         for index in sorted(weights, reverse=True):
             block.erase_argument(index)
         inputs = [argument.type for argument in block.arguments]
-        set_type(function, inputs, type_of(function).results)
+        operations.set_type(function, inputs, operations.type_of(function).results)
         if "arg_attrs" in function.attributes:
             said = enumerate(ir.ArrayAttr(function.attributes["arg_attrs"]))
             kept = [item for index, item in said if index not in weights]
@@ -122,7 +117,9 @@ class OutsideWeights:
         - `kind`: the tensor's type there.
         """
         key = (parameter.sha256, str(kind))
-        symbol = self._globals.setdefault(key, f"{PARAMETER}{len(self._globals)}.{parameter.name}")
+        symbol = self._globals.setdefault(
+            key, f"{operations.PARAMETER}{len(self._globals)}.{parameter.name}"
+        )
         if symbol not in self.declared:
             self.declared.add(symbol)
             where = f"#flow.parameter.named<{quote(SCOPE)}::{quote(parameter.name)}>"
@@ -152,6 +149,6 @@ def describe(
         said[UPDATES_KEY] = ",".join(map(str, updates))
     with module.context:
         reflection = ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in said.items()})
-        for op in functions_of(module):
-            if name_of(op) == name:
+        for op in operations.functions_of(module):
+            if operations.name_of(op) == name:
                 op.attributes["iree.reflection"] = reflection

@@ -6,25 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.ir import executable, library_ir
 from custom_dispatch.ir.choice_dispatch import Order, kernels_in, orders_of
-from custom_dispatch.ir.executable import (
-    EntryPoints,
-    Executable,
-    ObjectReference,
-    entry_symbol,
-    write_apart,
-    write_executable,
-    write_source,
-)
 from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import Interface, IntoInterface
-from custom_dispatch.ir.library_ir import (
-    SYMBOL_PREFIX,
-    callable_choices,
-    executables_of,
-    manifest_entry,
-    workloads_of_choices,
-)
 from custom_dispatch.ir.tensor_types import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.kernel import Kernel
@@ -39,7 +24,7 @@ FORMS = ("executable", "source")
 
 def write_library_module(
     library: Library,
-    reference: ObjectReference,
+    reference: executable.ObjectReference,
     form: str,
     *,
     asynchronous: bool = True,
@@ -54,41 +39,41 @@ def write_library_module(
       time.
     - `flags`: those that `iree-compile` will be given, for the manifest.
     """
-    executables = executables_of(library, library.kernels)
+    executables = library_ir.executables_of(library, library.kernels)
     return _write_module(library, executables, reference, form, asynchronous, flags)
 
 
 def write_module_apart(
     library: Library,
-    reference: ObjectReference,
+    reference: executable.ObjectReference,
     *,
     asynchronous: bool = True,
     flags: Sequence[str] = (),
 ) -> tuple[str, Mapping[str, str]]:
     """The same module without the CPU variants' code, and the executables with it, by symbol."""
-    executables = executables_of(library, library.kernels)
+    executables = library_ir.executables_of(library, library.kernels)
     bare = [item.without_code() for item in executables]
     text = _write_module(library, bare, reference, "executable", asynchronous, flags)
-    return text, write_apart(executables, reference)
+    return text, executable.write_apart(executables, reference)
 
 
 def _write_module(
     library: Library,
-    executables: Sequence[Executable],
-    reference: ObjectReference,
+    executables: Sequence[executable.Executable],
+    reference: executable.ObjectReference,
     form: str,
     asynchronous: bool,
     flags: Sequence[str],
 ) -> str:
     kernels = library.kernels
     parts = [write_executables(executables, reference, form)]
-    of_choices = workloads_of_choices(library)
+    of_choices = library_ir.workloads_of_choices(library)
     named: list[tuple[str, tuple[Order, ...]]] = [
         (item.name, (Order.of(item, library.targets),)) for item in kernels
     ]
     named += [
         (choice.name, orders_of(choice, {}, library.targets))
-        for choice in callable_choices(library)
+        for choice in library_ir.callable_choices(library)
     ]
     points = {kernel.name: entry_points(executables, kernel, form) for kernel in kernels}
     for index, (name, orders) in enumerate(named):
@@ -102,7 +87,7 @@ def _write_module(
             of_choices=of_choices,
             alone=True,
         )
-        reflection = manifest_entry(library, kernels, flags) if index == 0 else ""
+        reflection = library_ir.manifest_entry(library, kernels, flags) if index == 0 else ""
         if asynchronous:
             parts += _callable(wrapper, reflection)
             continue
@@ -117,7 +102,8 @@ def _callable(wrapper: Wrapper, reflection: str) -> list[str]:
     """A kernel's functions, and what they share."""
     kernel, signature = wrapper.kernel, wrapper.signature
     whole, dispatch, checks = (
-        f"{SYMBOL_PREFIX}{what}_of_{wrapper.name}" for what in ("body", "dispatch", "checks")
+        f"{library_ir.SYMBOL_PREFIX}{what}_of_{wrapper.name}"
+        for what in ("body", "dispatch", "checks")
     )
     outer = Interface(
         wrapper.name,
@@ -159,12 +145,12 @@ def check_form(form: str) -> None:
 
 
 def write_executables(
-    executables: Sequence[Executable], reference: ObjectReference, form: str
+    executables: Sequence[executable.Executable], reference: executable.ObjectReference, form: str
 ) -> str:
     """The executables' text in one of the two forms."""
     check_form(form)
     if form == "executable":
-        return "\n".join(write_executable(item, reference) for item in executables)
+        return "\n".join(executable.write_executable(item, reference) for item in executables)
     for item in executables:
         one = naming([each.target for each in item.objects[-1:]] or DEFAULT_TARGETS[:1])
         if item.cpu is not None:
@@ -182,10 +168,12 @@ def write_executables(
                 expected="one object: for one CUDA target, or a fatbin image for several",
                 next_step=f"leave the form out, or name one CUDA target, such as {one}.",
             )
-    return "\n".join(write_source(item, reference) for item in executables)
+    return "\n".join(executable.write_source(item, reference) for item in executables)
 
 
-def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -> EntryPoints:
+def entry_points(
+    executables: Sequence[executable.Executable], kernel: Kernel, form: str
+) -> executable.EntryPoints:
     """How a kernel is named at a dispatch."""
     # By name: one of a choice may require more than what was built.
     owner, kernel = next(
@@ -195,4 +183,4 @@ def entry_points(executables: Sequence[Executable], kernel: Kernel, form: str) -
     if form != "source":
         return found
     (item,) = owner.objects
-    return replace(found, symbols=(f"@{owner.symbol}::@{entry_symbol(item, kernel)}",))
+    return replace(found, symbols=(f"@{owner.symbol}::@{executable.entry_symbol(item, kernel)}",))

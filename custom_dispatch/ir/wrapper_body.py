@@ -5,21 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from custom_dispatch.errors import LinkError
+from custom_dispatch.ir import tensor_types
 from custom_dispatch.ir.call_words import Words, read_words
 from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor, new_scratch
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.executable import EntryPoints
 from custom_dispatch.ir.guards import Guards, check_grids
 from custom_dispatch.ir.index_arithmetic import Arithmetic, Check
-from custom_dispatch.ir.tensor_types import (
-    Leading,
-    Signature,
-    fold,
-    fold_sizes,
-    is_folded,
-    tensor_type,
-    unfold,
-)
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut, Scratch
@@ -43,7 +35,7 @@ class WrapperBody:
     """Writes a wrapper's body, once."""
 
     kernel: Kernel
-    signature: Signature
+    signature: tensor_types.Signature
     entry_points: EntryPoints
     cpu: Target | None
     """These as of a `Wrapper`."""
@@ -66,7 +58,7 @@ class WrapperBody:
         self.dim_sources: dict[str, str] = {}
         self.given: dict[str, Tensor] = {}
         self.tensors: dict[str, Tensor] = {}  # as the kernel sees them: leading dims as one
-        self.leading = Leading(self.kernel)
+        self.leading = tensor_types.Leading(self.kernel)
         self.words: dict[str, Words] = {}
         self.grid_x = ""
         arithmetic = self.arithmetic = Arithmetic(self.body, self.dims)
@@ -120,13 +112,13 @@ class WrapperBody:
                 tensor = replace(wanted[index], value=before[index])
                 if wanted[index] is not result:
                     sizes = self.signature.outputs[index]
-                    tensor = fold(self.body, operand, tensor, sizes)
+                    tensor = tensor_types.fold(self.body, operand, tensor, sizes)
                 self.tensors[operand.name] = results[index] = tensor
         values = self._dispatch(results, where)
         for index, (operand, result) in enumerate(self._outputs(results)):
-            if is_folded(operand, self.signature.outputs[index]):
+            if tensor_types.is_folded(operand, self.signature.outputs[index]):
                 folded = replace(result, value=values[index])
-                values[index] = unfold(self.body, operand, folded, wanted[index])
+                values[index] = tensor_types.unfold(self.body, operand, folded, wanted[index])
         return values
 
     def _check_fit(self) -> None:
@@ -150,7 +142,7 @@ class WrapperBody:
             if not isinstance(operand, Buffer):
                 continue
             value = self.arguments[operand.name]
-            kind = tensor_type(operand.dtype, sizes)
+            kind = tensor_types.tensor_type(operand.dtype, sizes)
             actual: list[str | int] = []
             for axis, size in enumerate(sizes):
                 if size is None:
@@ -161,8 +153,8 @@ class WrapperBody:
                 else:
                     actual.append(size)
             tensor = self.given[operand.name] = Tensor(value, kind, tuple(actual))
-            if is_folded(operand, sizes):
-                tensor = fold(self.body, operand, tensor, sizes)
+            if tensor_types.is_folded(operand, sizes):
+                tensor = tensor_types.fold(self.body, operand, tensor, sizes)
             self.tensors[operand.name] = tensor
         # A dim that any operand has statically is known everywhere.
         for static in (True, False):
@@ -192,7 +184,7 @@ class WrapperBody:
 
     def _check_operands(self) -> None:
         for operand in self.kernel.buffers:
-            by_dim = is_folded(operand, self.given[operand.name].sizes)
+            by_dim = tensor_types.is_folded(operand, self.given[operand.name].sizes)
             for axis, size in enumerate(operand.shape):
                 if axis == 0 and by_dim:
                     continue  # dim by dim, as leading ones
@@ -226,14 +218,14 @@ class WrapperBody:
             if operand.batched:
                 for pair in self.leading.compare(operand, sizes):
                     self.guards.require_same(pair)
-            sizes = fold_sizes(operand, sizes)
+            sizes = tensor_types.fold_sizes(operand, sizes)
             for axis, (expr, size) in enumerate(zip(operand.shape, sizes, strict=True)):
                 if size is None:
                     actual.append(self.guards.value(expr))
                 else:
                     self.guards.require_equal(size, expr, f"`{operand.name}`.shape[{axis}]")
                     actual.append(size)
-            kind = tensor_type(operand.dtype, sizes)
+            kind = tensor_types.tensor_type(operand.dtype, sizes)
             results.append(Tensor("", kind, tuple(actual)))
         return results
 
@@ -257,7 +249,7 @@ class WrapperBody:
             tensor = self.given[operand.name]
             return result if tensor is self.tensors[operand.name] else tensor
         sizes = self.signature.outputs[self.kernel.outputs.index(operand)]
-        if not is_folded(operand, sizes):
+        if not tensor_types.is_folded(operand, sizes):
             return result
         actual = (*self.leading.sizes, *result.sizes[1:])
         known = [
@@ -268,10 +260,10 @@ class WrapperBody:
             else found
             for size, found in zip(sizes, actual, strict=True)
         ]
-        return Tensor("", tensor_type(operand.dtype, sizes), tuple(known))
+        return Tensor("", tensor_types.tensor_type(operand.dtype, sizes), tuple(known))
 
     def _check_tied(self, operand: Buffer, tensor: Tensor, sizes: tuple[int | None, ...]) -> None:
-        kind = tensor_type(operand.dtype, sizes)
+        kind = tensor_types.tensor_type(operand.dtype, sizes)
         if kind != tensor.type:
             raise LinkError(
                 f"Kernel `{self.kernel.name}`: the model gives `{operand.name}` the type "

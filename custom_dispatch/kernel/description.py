@@ -13,17 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.expr import (
-    Condition,
-    Expr,
-    as_expr,
-    ceildiv,
-    compute_capability,
-    dim,
-    maximum,
-    minimum,
-    where,
-)
+from custom_dispatch.kernel import expr
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scalar, Scratch, Struct
 from custom_dispatch.kernel.sources import Implementation
@@ -39,19 +29,19 @@ _SCALAR = r"Scalar\((?P<name>\w+): (?P<dtype>\w+)(?: = (?P<value>.+))?\)"
 _STRUCT = r"Struct\((?P<name>\w+): \{(?P<fields>.+)\}(?:, aligned (?P<alignment>\d+))?\)"
 _FIELD = r"(?P<name>\w+): (?P<dtype>\w+)(?:\[(?P<count>\d+)\])?"
 
-_CALLS: dict[str, Callable[[Any, Any], Expr]] = {
-    "ceildiv": ceildiv,
-    "minimum": minimum,
-    "maximum": maximum,
+_CALLS: dict[str, Callable[[Any, Any], expr.Expr]] = {
+    "ceildiv": expr.ceildiv,
+    "minimum": expr.minimum,
+    "maximum": expr.maximum,
 }
-_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Expr]] = {
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], expr.Expr]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: lambda a, b: a // b,
     ast.Mod: lambda a, b: a % b,
 }
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Expr, Expr], Any]] = {
+_COMPARISONS: dict[type[ast.cmpop], Callable[[expr.Expr, expr.Expr], Any]] = {
     ast.Lt: lambda a, b: a < b,
     ast.LtE: lambda a, b: a <= b,
     ast.Gt: lambda a, b: a > b,
@@ -126,7 +116,7 @@ def _read_launch(described: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_expression(text: str, *, device: bool = False) -> Expr:
+def read_expression(text: str, *, device: bool = False) -> expr.Expr:
     """An expression from its text.
 
     `device`: whether `compute_capability` is the device's, as it is in grids, and no dim.
@@ -172,34 +162,34 @@ def _parsed(text: str) -> ast.expr:
         raise _unreadable(text) from None
 
 
-def _expression(node: ast.expr, device: bool) -> Expr:
+def _expression(node: ast.expr, device: bool) -> expr.Expr:
     """Nothing is executed: every node is one of those that an expression's text is made of."""
     match node:
         case ast.Constant(value=int() as number):
-            return as_expr(number)
+            return expr.as_expr(number)
         case ast.Name(id="compute_capability") if device:
-            return compute_capability
+            return expr.compute_capability
         case ast.Name(id=name):
-            return dim(name)
+            return expr.dim(name)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
             parts = (_expression(left, device), _expression(right, device))
             return _OPERATORS[type(operator)](*parts)
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in _CALLS:
             return _CALLS[name](_expression(left, device), _expression(right, device))
         case ast.Call(func=ast.Name(id="where"), args=[condition, yes, no]):
-            return where(
+            return expr.where(
                 _condition(condition, device), _expression(yes, device), _expression(no, device)
             )
     raise _unreadable(ast.unparse(node))
 
 
-def _condition(node: ast.expr, device: bool = False) -> Condition:
+def _condition(node: ast.expr, device: bool = False) -> expr.Condition:
     match node:
         case ast.Compare(left=left, ops=[comparison], comparators=[right]) if (
             type(comparison) in _COMPARISONS
         ):
             parts = (_expression(left, device), _expression(right, device))
-            found: Condition = _COMPARISONS[type(comparison)](*parts)
+            found: expr.Condition = _COMPARISONS[type(comparison)](*parts)
             return found
     raise _unreadable(ast.unparse(node))
 

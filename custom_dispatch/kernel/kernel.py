@@ -11,16 +11,8 @@ from typing import Any, Unpack
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel import geometry, sources
+from custom_dispatch.kernel import consistency, geometry, sources
 from custom_dispatch.kernel.abi import Abi, abi_of
-from custom_dispatch.kernel.consistency import (
-    check_dims,
-    check_operands,
-    check_requires,
-    expressions_of,
-    inputs_of,
-    outputs_of,
-)
 from custom_dispatch.kernel.evaluation import dims_of
 from custom_dispatch.kernel.expr import Condition, Dim, Expr
 from custom_dispatch.kernel.geometry import Block, Grid
@@ -135,7 +127,7 @@ class Kernel(Callee):
     # may replace it. A field's check takes the kernel's name and what is given; and what that is to
     # be compared with, a part that comes before it, or the directory that paths are relative to.
     name: str = _part(_check_kernel_name)
-    operands: tuple[Operand, ...] = _part(check_operands)
+    operands: tuple[Operand, ...] = _part(consistency.check_operands)
     block: Block = _part(geometry.check_block)
     grid: Grid = _part(geometry.check_grid)
     source: Path | None = _part(_check_source, "base")
@@ -148,7 +140,7 @@ class Kernel(Callee):
     # No function has a fixed form, and none of these changes what is built.
     reference: Callable[..., Any] | None = _part(_check_reference, in_keys=False)
     fallback: str | None = _part(_check_fallback, "reference", in_keys=False)
-    requires: tuple[Condition, ...] = _part(check_requires)
+    requires: tuple[Condition, ...] = _part(consistency.check_requires)
     flops: Expr | None = _part(geometry.check_flops)
     bytes_moved: Expr | None = _part(geometry.check_bytes_moved)
     implementations: Implementations = _part(sources.check_implementations, "base", in_keys=False)
@@ -207,7 +199,7 @@ class Kernel(Callee):
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
         if not given.keys().isdisjoint(_WITH_DIMS):
-            check_dims(self.name, self.operands, self.requires, self._expressions)
+            consistency.check_dims(self.name, self.operands, self.requires, self._expressions)
         if "operands" in given:
             object.__setattr__(self, "abi", abi_of(self.name, self.operands))
         object.__setattr__(self, "variants", tuple(map(self._variant, self.implementations)))
@@ -215,7 +207,7 @@ class Kernel(Callee):
     @cached_property
     def inputs(self) -> tuple[Operand, ...]:
         """What a call passes, in order: every `In`, `InOut`, value-less `Scalar` and `Struct`."""
-        return inputs_of(self.operands)
+        return consistency.inputs_of(self.operands)
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -239,7 +231,7 @@ class Kernel(Callee):
     @cached_property
     def outputs(self) -> tuple[Buffer, ...]:
         """What a call returns, in order: every `Out` and `InOut`."""
-        return outputs_of(self.operands)
+        return consistency.outputs_of(self.operands)
 
     @cached_property
     def scratches(self) -> tuple[Scratch, ...]:
@@ -278,7 +270,7 @@ class Kernel(Callee):
     @property
     def _expressions(self) -> list[tuple[Expr, str]]:
         amounts = {"flops": self.flops, "bytes_moved": self.bytes_moved}
-        return expressions_of(self.operands, self.grid, self.requires, amounts)
+        return consistency.expressions_of(self.operands, self.grid, self.requires, amounts)
 
     def with_launch(self, *, name: str | None = None, **launch: Unpack[Launch]) -> Kernel:
         """The same kernel with another launch; what is left out stays as it is.

@@ -19,12 +19,8 @@ from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
+from custom_dispatch.link import graph_barriers
 from custom_dispatch.link.constants import owner_of
-from custom_dispatch.link.graph_barriers import (
-    barrier_of,
-    keep_order,
-    limit_width,
-)
 from custom_dispatch.link.operations import (
     create,
     global_of,
@@ -72,9 +68,9 @@ def record_once(content: bytes) -> bytes:
         for function in every:
             if not is_declaration(function):
                 if function in functions:
-                    limit_width(function)
+                    graph_barriers.limit_width(function)
                 else:
-                    keep_order(module, function)
+                    graph_barriers.keep_order(module, function)
         kept = _allocate_transients(module, max([1, *map(_transients, functions)]))
         for function in functions:
             said = {item.name: item.attr for item in ir.DictAttr(function.attributes[_REFLECTION])}
@@ -188,7 +184,7 @@ def _submit_once(first: Any, every: list[Any], queued: list[Any]) -> list[Any]:
         flags = {"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
         name, operands = "hal.command_buffer.copy_buffer", [made[0].result, *list(op.operands)[4:]]
         ir.Operation.create(name, operands=operands, attributes=flags, ip=ir.InsertionPoint(op))
-        barrier_of(made[0].result).clone(ip=ir.InsertionPoint(op))
+        graph_barriers.barrier_of(made[0].result).clone(ip=ir.InsertionPoint(op))
     block = queued[-1].block
     end = block.operations[len(block.operations) - 1]
     ends = [op for op in every if op.name == "hal.command_buffer.finalize"]

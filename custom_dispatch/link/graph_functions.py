@@ -9,15 +9,9 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.errors import GraphError
+from custom_dispatch.ir import graph_interface
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.function_body import Value
-from custom_dispatch.ir.graph_interface import (
-    TRANSIENTS,
-    GraphInterface,
-    allocate_buffers,
-    byte_size,
-    write_first_values,
-)
 from custom_dispatch.ir.interface import NEXT, Interface
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.call_site import place_of
@@ -114,7 +108,7 @@ def write_graphs(
         outputs = map(value_of, type_of(op).results[:changed])
         whole = replace(interface, states=used, outputs=(*outputs, *interface.outputs))
         written.append(f"{interface.dialect}.func private @{quote(interface.body)}{type_of(op)}\n")
-        written[-1] += whole.write() if is_plain else GraphInterface(whole).write()
+        written[-1] += whole.write() if is_plain else graph_interface.GraphInterface(whole).write()
         next_values |= {s.name + NEXT: s.value for s in whole.changed if not s.in_place}
     first = outline_first_values(module, states)
     check_states(module, states)
@@ -122,13 +116,15 @@ def write_graphs(
         if op.operation.name == "util.global" and name_of(op.operation) in states:
             op.operation.erase()
     buffers = next_values | {name: value_of(kind) for name, kind in states.items()}
-    sizes = {name: byte_size(value) for name, value in buffers.items()}
+    sizes = {name: graph_interface.byte_size(value) for name, value in buffers.items()}
     return [
         # The size of the last is not known yet.
-        allocate_buffers({**sizes, TRANSIENTS: 1}),
+        graph_interface.allocate_buffers({**sizes, graph_interface.TRANSIENTS: 1}),
         *(
             f"func.func private @{quote(symbol)}{type_of(op)}\n"
-            + write_first_values(symbol, used, tuple(map(value_of, type_of(op).results)))
+            + graph_interface.write_first_values(
+                symbol, used, tuple(map(value_of, type_of(op).results))
+            )
             for symbol, op, used in first
         ),
         *written,

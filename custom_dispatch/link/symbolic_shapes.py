@@ -11,15 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import (
-    bind_dims,
-    check_rank,
-    declared_shapes,
-    leading_dims,
-    leading_of,
-    output_shapes,
-    unfolded,
-)
+from custom_dispatch.kernel import binding
 from custom_dispatch.kernel.expr import Binary, Condition, Constant, Dim, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
 
@@ -74,10 +66,12 @@ class SymbolicShapes(Generic[Size]):
             item.name: tuple(shapes.get(item.name, (0,) * item.rank)) for item in kernel.buffers
         }
         sizes, leading = (
-            output_shapes(kernel, bind_dims(kernel, given)),
-            leading_dims(kernel, given),
+            binding.output_shapes(kernel, binding.bind_dims(kernel, given)),
+            binding.leading_dims(kernel, given),
         )
-        return {item.name: unfolded(item, sizes[item.name], leading) for item in kernel.outputs}
+        return {
+            item.name: binding.unfolded(item, sizes[item.name], leading) for item in kernel.outputs
+        }
 
     def bind(self, shapes: Mapping[str, Sequence[Size]]) -> None:
         """Take what the operands' shapes say.
@@ -89,10 +83,10 @@ class SymbolicShapes(Generic[Size]):
         buffers = [operand for operand in self.kernel.buffers if operand.name in shapes]
         for operand in sorted(buffers, key=lambda operand: operand.optional):
             shape: Any = tuple(shapes[operand.name])
-            check_rank(self.kernel, operand, shape)
+            binding.check_rank(self.kernel, operand, shape)
             more, exprs = 0, operand.shape
             if operand.batched:
-                mine: Any = leading_of(operand, shape)
+                mine: Any = binding.leading_of(operand, shape)
                 self._bind_leading(operand.name, mine, first)
                 more, exprs = len(mine), operand.shape[1:]
             for axis, (expr, size) in enumerate(zip(exprs, shape[more:], strict=True), more):
@@ -119,7 +113,7 @@ class SymbolicShapes(Generic[Size]):
             raise CallError(
                 f"Kernel `{self.kernel.name}`: the operands disagree on their leading dims: "
                 f"`{other}` has {len(self.leading)} of them, and `{name}` {len(found)}.",
-                expected=f"the same ones everywhere: {declared_shapes(self.kernel)}",
+                expected=f"the same ones everywhere: {binding.declared_shapes(self.kernel)}",
                 next_step="pass tensors whose sizes agree, broadcast where they have to be.",
             )
         self.leading = tuple(
@@ -153,6 +147,6 @@ class SymbolicShapes(Generic[Size]):
     def results(self) -> dict[str, tuple[Any, ...]]:
         """The shape of every result, by operand name."""
         return {
-            item.name: unfolded(item, tuple(map(self.value, item.shape)), self.leading)  # type: ignore[arg-type]
+            item.name: binding.unfolded(item, tuple(map(self.value, item.shape)), self.leading)  # type: ignore[arg-type]
             for item in self.kernel.outputs
         }

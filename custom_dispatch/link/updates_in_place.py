@@ -9,21 +9,9 @@ from iree.compiler import ir
 
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
+from custom_dispatch.link import operations
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.elementwise import hidden_copy, hide_results
-from custom_dispatch.link.operations import (
-    STATE,
-    callee_of,
-    calls_of,
-    functions_of,
-    global_of,
-    is_declaration,
-    is_function,
-    is_public,
-    name_of,
-    operations_of,
-    updates_of,
-)
 from custom_dispatch.link.values import may_become, values_from_outside
 
 # Results of these may be any of their tensors.
@@ -51,19 +39,19 @@ def updated_arguments(
     the caller's: also where what was computed before turns out to be an argument (`values.py`).
     """
     outside = values_from_outside(module)
-    functions = [op for op in functions_of(module) if not is_declaration(op)]
-    reached = {name_of(op): _reached(op, kernels, outside) for op in functions}
+    functions = [op for op in operations.functions_of(module) if not operations.is_declaration(op)]
+    reached = {operations.name_of(op): _reached(op, kernels, outside) for op in functions}
     # One that is called may get anything of its caller's.
-    called = {callee_of(call) for call in calls_of(module, set(reached))}
+    called = {operations.callee_of(call) for call in operations.calls_of(module, set(reached))}
     is_anything = any(reached[name] for name in called)
     found = {}
     for op in functions:
-        if is_public(op):
+        if operations.is_public(op):
             arguments = op.regions[0].blocks[0].arguments
-            numbers = set(range(len(arguments)) if is_anything else reached[name_of(op)])
-            found[name_of(op)] = tuple(
+            numbers = set(range(len(arguments)) if is_anything else reached[operations.name_of(op)])
+            found[operations.name_of(op)] = tuple(
                 index
-                for index in sorted(numbers.difference(updates_of(op)))
+                for index in sorted(numbers.difference(operations.updates_of(op)))
                 if isinstance(arguments[index].type, ir.RankedTensorType)
             )
     return found
@@ -79,8 +67,10 @@ def _reached(
 
 def _updates(function: ir.Operation, kernels: Mapping[str, Kernel]) -> list[tuple[Any, int]]:
     """The operations of a function that update in place, and which of their operands."""
-    found = [(op, index) for op in operations_of(function) for index in _destinations(op)]
-    for call in calls_of(function, set(kernels)):
+    found = [
+        (op, index) for op in operations.operations_of(function) for index in _destinations(op)
+    ]
+    for call in operations.calls_of(function, set(kernels)):
         found += [(call, index) for index in _updated_operands(call, kernels)]
     return found
 
@@ -136,17 +126,17 @@ def _before(
         block = value.owner
         function = block.owner.operation
         # What other blocks are given, and what a loop carries, may be anything.
-        is_argument = is_function(function) and block == function.regions[0].blocks[0]
+        is_argument = operations.is_function(function) and block == function.regions[0].blocks[0]
         return frozenset([value.arg_number]) if is_argument else everything
     op = value.owner.operation
     if op.name.startswith(_OF_TENSORS):
         return [item for item in op.operands if isinstance(item.type, ir.RankedTensorType)]
     if op.name == "util.global.load":
-        loaded = global_of(op)
+        loaded = operations.global_of(op)
         # IREE copies an argument that a call before has stored in a state
-        return () if loaded.startswith(STATE) else everything
-    if op.name in ("func.call", "util.call") and callee_of(op) in kernels:
-        kernel = kernels[callee_of(op)]
+        return () if loaded.startswith(operations.STATE) else everything
+    if op.name in ("func.call", "util.call") and operations.callee_of(op) in kernels:
+        kernel = kernels[operations.callee_of(op)]
         output = kernel.outputs[value.result_number]
         if not isinstance(output, InOut):
             return ()
@@ -195,7 +185,9 @@ def _updated_operands(op: ir.Operation, kernels: Mapping[str, Kernel]) -> list[i
     """The operands in whose buffers results of an operation are put, of a kernel too."""
     if op.name not in ("func.call", "util.call"):
         return _destinations(op)
-    arguments = kernels[callee_of(op)].arguments if callee_of(op) in kernels else ()
+    arguments = (
+        kernels[operations.callee_of(op)].arguments if operations.callee_of(op) in kernels else ()
+    )
     return [index for index, item in enumerate(arguments) if isinstance(item, InOut)]
 
 
@@ -206,7 +198,7 @@ def separate_updates(module: ir.Module) -> None:
     `topk` of one shape in a model): the second one updates what the first one left. Where loops
     that follow from nothing have several results, each copy of one is a copy of the first.
     """
-    for op in operations_of(module):
+    for op in operations.operations_of(module):
         results = list(op.results) if op.name == "linalg.generic" else []
         if len(results) > 1 and _follows_from_nothing(results[0]):
             hide_results(op)
@@ -244,11 +236,13 @@ def update_copies(
     """
     outside = values_from_outside(module)
     left = {name: set(each) for name, each in arguments.items()}
-    for op in functions_of(module):
-        for update, index in _updates(op, kernels) if name_of(op) in arguments else ():
+    for op in operations.functions_of(module):
+        for update, index in _updates(op, kernels) if operations.name_of(op) in arguments else ():
             value = update.operands[index]
-            reached = _buffers_of([value], op, kernels, outside) & {*arguments[name_of(op)]}
-            left[name_of(op)] -= reached
+            reached = _buffers_of([value], op, kernels, outside) & {
+                *arguments[operations.name_of(op)]
+            }
+            left[operations.name_of(op)] -= reached
             if reached:
                 with ir.InsertionPoint(update), update.location:
                     update.operands[index] = hidden_copy(value)
@@ -257,12 +251,12 @@ def update_copies(
 
 def keep_arguments(module: ir.Module, arguments: Mapping[str, Sequence[int]]) -> None:
     """Use arguments once more when a function returns: an update in place then copies them."""
-    for op in functions_of(module):
-        for block in op.regions[0].blocks if name_of(op) in arguments else ():
+    for op in operations.functions_of(module):
+        for block in op.regions[0].blocks if operations.name_of(op) in arguments else ():
             terminator = block.operations[len(block.operations) - 1].operation
             if terminator.name not in _RETURNS:
                 continue
-            for index in arguments[name_of(op)]:
+            for index in arguments[operations.name_of(op)]:
                 argument = op.regions[0].blocks[0].arguments[index]
                 ir.Operation.create(
                     "util.optimization_barrier",

@@ -15,42 +15,16 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.constants import (
-    as_written,
-    element_of,
-    is_constant,
-    is_splat,
-    number_of,
-    owner_of,
-    shortest,
-    spread_from,
-)
+from custom_dispatch.link import constants
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
+from custom_dispatch.match import operation_differences, whole
 from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
 from custom_dispatch.match.example import Example
-from custom_dispatch.match.operation_differences import (
-    SIZED,
-    are_axes,
-    attribute_of,
-    is_overwritten,
-    orders_of,
-    other_form,
-    regions_of,
-    sized,
-)
 from custom_dispatch.match.positions import NOTHING, Held, Positions
 from custom_dispatch.match.sizes import is_size
 from custom_dispatch.match.state import Match, Miss, Pair, State, shown
 from custom_dispatch.match.types import EVERY, fits, fits_number, is_of_any_rank
-from custom_dispatch.match.whole import (
-    Difference,
-    in_model,
-    more_than_wanted,
-    other_size,
-    used_elsewhere,
-    with_shapes,
-)
 
 _INDICES = ("index", "!torch.int", "!torch.float")
 """Types of sizes, and of what is computed of them."""
@@ -94,13 +68,13 @@ class Matcher:
         self._any_sizes = EVERY if self._loose else example.any_sizes
         self.miss = Miss(root, (), -1.0)
         for state in self._from_roots(example.roots, root, others, State()):
-            state = with_shapes(example, state)
+            state = whole.with_shapes(example, state)
             difference = None
             if not self._loose:
                 difference = (
-                    other_size(example, state)
-                    or more_than_wanted(state)
-                    or used_elsewhere(example, state)
+                    whole.other_size(example, state)
+                    or whole.more_than_wanted(state)
+                    or whole.used_elsewhere(example, state)
                 )
             solved = self._solved(state) if difference is None else difference
             if isinstance(solved, tuple):
@@ -108,7 +82,7 @@ class Matcher:
             else:
                 yield self._as_match(replace(state, operands=solved))
 
-    def _solved(self, state: State) -> dict[str, Any] | Difference:
+    def _solved(self, state: State) -> dict[str, Any] | whole.Difference:
         """The operands, with those that follow from conditions; or why one does not hold."""
         found: dict[str, Any] = dict(state.operands)
         for wanted, pair in state.conditions:
@@ -116,7 +90,7 @@ class Matcher:
                 wanted,
                 pair.found,
                 self._positions,
-                lambda size: in_model(self._example, size, state),
+                lambda size: whole.in_model(self._example, size, state),
                 self._example.operands,
             )
             if isinstance(solution, dict) and kind_of(pair.at) not in BROADCASTING:
@@ -161,7 +135,7 @@ class Matcher:
             if len(roots) == 1:
                 yield found
                 continue
-            following = owner_of(self._example.results[roots[1]])
+            following = constants.owner_of(self._example.results[roots[1]])
             assert following is not None  # noqa: S101 - `read_example` has seen to it
             known = found.operations.get(following, frozenset())
             for other in known or others.get(kind_of(following), []):
@@ -197,32 +171,32 @@ class Matcher:
     def _ways(self, pair: Pair, state: State) -> _Ways:
         """What else has to agree for two values to do so, in each way; none where they do not."""
         wanted, found = pair.wanted, pair.found
-        source = spread_from(wanted)
+        source = constants.spread_from(wanted)
         name = self._example.holes.get(source) or self._example.operands.get(source, "")
         if source in self._example.holes or (
-            name in self._example.scalars and element_of(found) is not None
+            name in self._example.scalars and constants.element_of(found) is not None
         ):
             return self._hole(name, pair, state)
         if wanted in self._example.operands:
             return self._operand(pair, state)
-        mine = owner_of(wanted)
+        mine = constants.owner_of(wanted)
         if mine is None:
             if any(wanted == one and found == other for one, other in state.arguments):
                 return [((), state)]
             return self._differs(pair.at, state, found, " is another of its arguments")
-        if is_size(wanted) and (str(wanted.type) in _INDICES or is_splat(found)):
+        if is_size(wanted) and (str(wanted.type) in _INDICES or constants.is_splat(found)):
             return [((), replace(state, sizes=(*state.sizes, pair)))]
-        element = element_of(wanted)
+        element = constants.element_of(wanted)
         if element is not None:
             return self._number(pair, element, state)
         condition = self._example.condition(wanted)
         if condition is not None:
             return [((), replace(state, conditions=(*state.conditions, (condition, pair))))]
-        if is_constant(mine) and (array := self._example.held.array(wanted)) is not None:
+        if constants.is_constant(mine) and (array := self._example.held.array(wanted)) is not None:
             if wanted.type == found.type and self._held.is_equal(found, array):
                 return [((), state)]
             return self._differs(pair.at, state, *pair.said, " is not the pattern's constant")
-        its = owner_of(found)
+        its = constants.owner_of(found)
         if its is None:
             wanted = "none" if mine.name == "torch.constant.none" else kind_of(mine)
             return self._differs(pair.at, state, *pair.said, f", where the pattern has {wanted}")
@@ -259,7 +233,7 @@ class Matcher:
 
     def _is_visible(self, value: ir.Value) -> bool:
         """Whether a value is there where the call is to be: not only within a part of the place."""
-        own = owner_of(value)
+        own = constants.owner_of(value)
         block = value.owner if own is None else own.block
         op: Any = self._root
         while op is not None and op.name != "builtin.module":
@@ -269,7 +243,7 @@ class Matcher:
         return False
 
     def _hole(self, name: str, pair: Pair, state: State) -> _Ways:
-        element = element_of(pair.found)
+        element = constants.element_of(pair.found)
         is_index = str(pair.found.type) == str(pair.wanted.type) == "!torch.int"
         if element is None and not is_index:
             what = f", where the pattern has a number for `{name}`"
@@ -283,7 +257,7 @@ class Matcher:
                 ", and in the pattern ",
                 "one number" if is_of_any_rank(pair.wanted.type) else pair.wanted.type,
             )
-        value = pair.found if element is None else as_written(pair.found)
+        value = pair.found if element is None else constants.as_written(pair.found)
         bound = self._bound(name, value, pair.at, state)
         return [] if bound is None else [((), bound)]
 
@@ -296,7 +270,7 @@ class Matcher:
         return replace(state, scalars={**state.scalars, name: value})
 
     def _number(self, pair: Pair, element: ir.Attribute, state: State) -> _Ways:
-        found = element_of(pair.found)
+        found = constants.element_of(pair.found)
         if found is not None and not self._fits(pair):
             return self._differs(
                 pair.at, state, pair.found, " has another type than ", pair.wanted.type
@@ -307,12 +281,12 @@ class Matcher:
             found == element
             or (
                 str(pair.wanted.type).startswith("!torch.")
-                and number_of(found, as_f32) == number_of(element, as_f32)
+                and constants.number_of(found, as_f32) == constants.number_of(element, as_f32)
             )
         )
         if found is None or not (is_same or self._loose):
             joined = ", and in the pattern" if pair.name else ", where the pattern has"
-            what = f"{joined} {shortest(number_of(element))}"
+            what = f"{joined} {constants.shortest(constants.number_of(element))}"
             return self._differs(pair.at, state, *pair.said, what)
         return [((), state)]
 
@@ -335,7 +309,7 @@ class Matcher:
         if mine.name == "torch.prim.ListConstruct" and len(mine.operands) != len(its.operands):
             what = (*pair.said, ", and in the pattern ", mine.result)
             return self._differs(pair.at, state, *what)
-        different = other_form(self._example, mine, its, loose=self._loose)
+        different = operation_differences.other_form(self._example, mine, its, loose=self._loose)
         if different:
             return self._differs(its, state, *different)
         bound = self._captured(mine, its, state)
@@ -344,17 +318,17 @@ class Matcher:
         state = bound
         known = state.operations.get(mine, frozenset())
         following = replace(state, operations={**state.operations, mine: known | {its}})
-        if mine.name in SIZED:
-            return [sized(mine, its, following)]
+        if mine.name in operation_differences.SIZED:
+            return [operation_differences.sized(mine, its, following)]
         ways: _Ways = []
-        orders = orders_of(mine, its)
+        orders = operation_differences.orders_of(mine, its)
         if not orders:
             one, other = (op.attributes["indexing_maps"] for op in (mine, its))
             return self._differs(
                 its, following, f"{kind_of(its)} has the maps ", other, ", and in the pattern ", one
             )
         for order in orders:
-            inner = regions_of(mine, its, order, following, loose=self._loose)
+            inner = operation_differences.regions_of(mine, its, order, following, loose=self._loose)
             if isinstance(inner, str):
                 self._differs(its, state, inner)
                 continue
@@ -376,9 +350,12 @@ class Matcher:
             kept = tuple(
                 p
                 for i, p in enumerate(pairs)
-                if not is_overwritten(mine, i) and not are_axes(mine, its, i)
+                if not operation_differences.is_overwritten(mine, i)
+                and not operation_differences.are_axes(mine, its, i)
             )
-            sizes = tuple(p for i, p in enumerate(pairs) if is_overwritten(mine, i))
+            sizes = tuple(
+                p for i, p in enumerate(pairs) if operation_differences.is_overwritten(mine, i)
+            )
             ways.append((more + kept, replace(bound, sizes=(*bound.sizes, *sizes))))
         return ways
 
@@ -387,9 +364,9 @@ class Matcher:
         defaults = self._example.defaults.get(kind_of(mine), {})
         following: State | None = state
         for name, scalar in self._example.captured_by(mine).items():
-            value = attribute_of(its, name, defaults)
+            value = operation_differences.attribute_of(its, name, defaults)
             if following is None or not isinstance(value, ir.FloatAttr | ir.IntegerAttr):
                 self._differs(its, state, f"{kind_of(its)} does not say `{scalar}`")
                 return None
-            following = self._bound(scalar, number_of(value), its, following)
+            following = self._bound(scalar, constants.number_of(value), its, following)
         return following

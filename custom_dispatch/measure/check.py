@@ -8,14 +8,9 @@ from dataclasses import dataclass
 
 import numpy
 
+from custom_dispatch import errors
 from custom_dispatch.eager.call import call
 from custom_dispatch.eager.reference import reference_results
-from custom_dispatch.errors import (
-    CallError,
-    CustomDispatchError,
-    DeclarationError,
-    UnsupportedInstructionError,
-)
 from custom_dispatch.kernel.binding import grids_for, output_shapes
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
@@ -63,14 +58,14 @@ def check_kernel(kernel: Kernel, device: str) -> Iterator[CheckResult]:
 def checked_sizes(kernel: Kernel) -> list[dict[str, int]]:
     """The sizes for which a kernel is compared."""
     if kernel.reference is None:
-        raise DeclarationError(
+        raise errors.DeclarationError(
             f"Kernel `{kernel.name}` declares no reference.",
             expected="reference=, a function that computes the same with numpy",
             next_step="declare one to have the kernel checked.",
         )
     checked = [dims for size in SIZES if (dims := _dims_for(kernel, size)) is not None]
     if not checked and kernel.requires:
-        raise DeclarationError(
+        raise errors.DeclarationError(
             f"Kernel `{kernel.name}` is not checked: no sizes that are tried are what it requires: "
             f"{', '.join(map(str, kernel.requires))}.",
             expected="conditions that hold for some of them, or for multiples up to "
@@ -78,7 +73,7 @@ def checked_sizes(kernel: Kernel) -> list[dict[str, int]]:
             next_step="call it with sizes of your own, and compare.",
         )
     if not checked:
-        raise DeclarationError(
+        raise errors.DeclarationError(
             f"Kernel `{kernel.name}` is not checked: it cannot be called with any of the sizes "
             "that are tried.",
             expected=f"shapes and a grid for some of {', '.join(map(str, SIZES))}, and at most "
@@ -115,7 +110,7 @@ def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
         grids = grids_for(kernel, dims)
         if elements(kernel, dims) > _MOST_ELEMENTS:
             return False
-    except (CallError, DeclarationError):
+    except (errors.CallError, errors.DeclarationError):
         return False
     launches = all(0 not in grid for grid in grids)
     return launches or all(0 in shape for shape in shapes.values())
@@ -141,10 +136,10 @@ def check_once(
         for given, before, after in zip(kernel.inputs, copies, arguments, strict=True):
             same = not isinstance(given, Buffer) or numpy.array_equal(before, after, equal_nan=True)
             problem = problem or ("" if same else f"the caller's `{given.name}` was changed")
-    except UnsupportedInstructionError as error:
+    except errors.UnsupportedInstructionError as error:
         if kernel.fallback is not None:
             return CheckResult(kernel.name, device, dims, "", 0.0, skipped=error.found)
         problem = error.found
-    except CustomDispatchError as error:
+    except errors.CustomDispatchError as error:
         problem = error.found
     return CheckResult(kernel.name, device, dims, problem, difference)

@@ -17,15 +17,8 @@ from custom_dispatch.kernel.binding import output_shapes
 from custom_dispatch.kernel.description import read_description
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Out, Scratch
+from custom_dispatch.measure import comparison
 from custom_dispatch.measure.bench import Bench, launch_of, scratch_for
-from custom_dispatch.measure.comparison import (
-    Array,
-    Sample,
-    difference,
-    read_samples,
-    sample_of,
-    taken,
-)
 from custom_dispatch.measure.inputs import BenchInputs, inputs_for_kernel, size_bytes
 from custom_dispatch.measure.measurement import time_in_turn
 from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch, seconds_of
@@ -74,7 +67,7 @@ class Candidates:
         self._listed = json.loads(Path(request).read_text())
         self.kernels = [read_description(item["kernel"]) for item in self._listed]
         self._open: OnCpu | OnGpu | None = None
-        self._wanted: dict[str, Sample] | None = None
+        self._wanted: dict[str, comparison.Sample] | None = None
         self._of = "the reference"
 
     def code(self, index: int) -> tuple[bytes, str]:
@@ -93,7 +86,7 @@ class Candidates:
         if self._open is not None:
             self._open.close()
             self._open = None
-        self._wanted = read_samples(Path(reference)) if reference else None
+        self._wanted = comparison.read_samples(Path(reference)) if reference else None
         self._of = "the reference"
         self._open = (OnCpu if self.device == "cpu" else OnGpu)(self, dims)
 
@@ -104,7 +97,7 @@ class Candidates:
         kernel, got = self.kernels[index], self._opened.check(index)
         if self._wanted is None:
             self._wanted, self._of = got, f"`{kernel.name}`"
-        return difference(kernel, got, self._wanted, self._of)
+        return comparison.difference(kernel, got, self._wanted, self._of)
 
     def seconds(self, indices: Sequence[int]) -> dict[int, float]:
         """Medians of kernels that were checked, timed in turn."""
@@ -124,7 +117,7 @@ class OnCpu:
         self._asked, self._dims = asked, dims
         self._runs: dict[int, tuple[Bench, BenchInputs]] = {}
 
-    def check(self, index: int) -> dict[str, Sample]:
+    def check(self, index: int) -> dict[str, comparison.Sample]:
         """The results of one run."""
         kernel = self._asked.kernels[index]
         code, _ = self._asked.code(index)
@@ -132,7 +125,9 @@ class OnCpu:
         runs = Bench(code, "a candidate", kernel.name, "cpu", kernel)
         self._runs[index] = runs, inputs
         pairs = zip(kernel.outputs, runs.results(inputs), strict=True)
-        return {item.name: sample_of(got.view(item.dtype.to_numpy())) for item, got in pairs}
+        return {
+            item.name: comparison.sample_of(got.view(item.dtype.to_numpy())) for item, got in pairs
+        }
 
     def seconds(self, indices: Sequence[int]) -> dict[int, float]:
         """Medians of kernels that were checked."""
@@ -171,7 +166,7 @@ class OnGpu:
         """Free the memory."""
         self._context.__exit__(None, None, None)
 
-    def check(self, index: int) -> dict[str, Sample]:
+    def check(self, index: int) -> dict[str, comparison.Sample]:
         """The results of one run, into memory that was poisoned."""
         kernel = self._asked.kernels[index]
         inputs, sets = self._inputs(kernel)
@@ -194,13 +189,15 @@ class OnGpu:
         found = {}
         for item in kernel.outputs:
 
-            def read(first: int, end: int, item: Buffer = item) -> Array:
+            def read(first: int, end: int, item: Buffer = item) -> comparison.Array:
                 part = numpy.empty(end - first, item.dtype.to_numpy())
                 start = sets[0][item.name].value + first * item.dtype.bytes
                 self._context.download(ctypes.c_uint64(start), part)
                 return part
 
-            found[item.name] = Sample(sizes[item.name], taken(sizes[item.name], read))
+            found[item.name] = comparison.Sample(
+                sizes[item.name], comparison.taken(sizes[item.name], read)
+            )
         return found
 
     def seconds(self, indices: Sequence[int]) -> dict[int, float]:

@@ -13,17 +13,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from custom_dispatch.ptx import module
 from custom_dispatch.ptx.declaration_reader import at_variable, read_type, read_variables
-from custom_dispatch.ptx.module import (
-    BranchTargets,
-    Instruction,
-    Label,
-    Location,
-    Parameter,
-    Span,
-    Statement,
-    Variable,
-)
 from custom_dispatch.ptx.operand_reader import MAX_DEPTH, Scope, read_operand
 from custom_dispatch.ptx.operands import Operand, Register, Symbol
 from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
@@ -41,21 +32,24 @@ class BodyReader:
     """
 
     def __init__(
-        self, stream: TokenStream, files: Mapping[int, str], parameters: tuple[Parameter, ...]
+        self,
+        stream: TokenStream,
+        files: Mapping[int, str],
+        parameters: tuple[module.Parameter, ...],
     ) -> None:
         self._stream = stream
         self._files = files
         self._scope = Scope(None, 0)
         self._scopes = 0
-        self._location: Location | None = None
-        self._locations: dict[tuple[int, ...], Location] = {}
-        self._statements: list[Statement] = []
+        self._location: module.Location | None = None
+        self._locations: dict[tuple[int, ...], module.Location] = {}
+        self._statements: list[module.Statement] = []
         self._unresolved: list[tuple[int, Scope]] = []
-        self._variables: list[Variable] = []
+        self._variables: list[module.Variable] = []
         for parameter in parameters:
             self._scope.declare_symbol(parameter.name)
 
-    def read(self) -> tuple[tuple[Statement, ...], tuple[Variable, ...], Span]:
+    def read(self) -> tuple[tuple[module.Statement, ...], tuple[module.Variable, ...], module.Span]:
         """Read up to and including the closing brace.
 
         Returns: the statements, the variables, and the span between the braces.
@@ -78,13 +72,13 @@ class BodyReader:
                 self._statement()
         for index, scope in self._unresolved:
             statement = self._statements[index]
-            if isinstance(statement, Instruction):
+            if isinstance(statement, module.Instruction):
                 operands = tuple(_resolve(operand, scope) for operand in statement.operands)
                 self._statements[index] = replace(statement, operands=operands)
-            elif isinstance(statement, BranchTargets):
+            elif isinstance(statement, module.BranchTargets):
                 targets = tuple(scope.symbol(target) for target in statement.targets)
                 self._statements[index] = replace(statement, targets=targets)
-        return tuple(self._statements), tuple(self._variables), Span(start, end)
+        return tuple(self._statements), tuple(self._variables), module.Span(start, end)
 
     def _statement(self) -> None:
         stream = self._stream
@@ -114,11 +108,11 @@ class BodyReader:
             targets = stream.separated(lambda: stream.name("a label to branch to"))
             stream.expect(";", "after the labels to branch to")
             self._unresolved.append((len(self._statements), self._scope))
-            self._statements.append(BranchTargets(name, tuple(targets), line))
+            self._statements.append(module.BranchTargets(name, tuple(targets), line))
         elif stream.peek().text in _CALL_TABLES:
             stream.skip_directive()
         else:
-            self._statements.append(Label(name, line))
+            self._statements.append(module.Label(name, line))
 
     def _loc(self) -> None:
         """`.loc file line column [, function_name label[+n]] [, inlined_at file line column]`."""
@@ -138,7 +132,9 @@ class BodyReader:
                 stream.fail("`function_name` or `inlined_at`")
         if caller is not None and len(caller.callers) >= _MAX_CALLERS:
             caller = None
-        self._location = Location(self._files.get(file, f"file {file}"), line, column, caller)
+        self._location = module.Location(
+            self._files.get(file, f"file {file}"), line, column, caller
+        )
         # The place of a call stands before those of what was inlined there.
         self._locations[file, line, column] = self._location
         while parse_integer(stream.peek().text) is not None and stream.peek().kind is Kind.WORD:
@@ -175,13 +171,13 @@ class BodyReader:
         if any(isinstance(operand, Symbol) for operand in operands):
             self._unresolved.append((len(self._statements), self._scope))
         self._statements.append(
-            Instruction(
+            module.Instruction(
                 opcode=in_order(opcode),
                 operands=tuple(operands),
                 predicate=predicate,
                 line=line,
                 location=self._location,
-                span=Span(start, stream.previous_end()),
+                span=module.Span(start, stream.previous_end()),
             )
         )
 

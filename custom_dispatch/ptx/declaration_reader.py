@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
+from custom_dispatch.ptx import operands
 from custom_dispatch.ptx.module import Initializer, Parameter, Span, Variable
 from custom_dispatch.ptx.operand_reader import Scope, parse_float
-from custom_dispatch.ptx.operands import (
-    OPAQUE_TYPES,
-    TYPE_BITS,
-    Expression,
-    Float,
-    Integer,
-    Symbol,
-    type_size,
-)
 from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 VARIABLE_SPACES = ("global", "const", "shared", "local", "param", "tex")
@@ -52,7 +44,7 @@ def _parameter(stream: TokenStream) -> Parameter:
         name=name,
         type=type_name,
         count=count,
-        align=align or type_size(type_name),
+        align=align or operands.type_size(type_name),
         pointer_space=space,
         pointer_align=pointer_align,
         span=Span(start, stream.previous_end()),
@@ -75,7 +67,9 @@ def read_type(stream: TokenStream) -> tuple[str, int | None]:
     if stream.peek().text in _VECTOR_WIDTHS:
         width = _VECTOR_WIDTHS[stream.take().text]
     text = stream.peek().text
-    if not text.startswith(".") or not (text[1:] in TYPE_BITS or text[1:] in OPAQUE_TYPES):
+    if not text.startswith(".") or not (
+        text[1:] in operands.TYPE_BITS or text[1:] in operands.OPAQUE_TYPES
+    ):
         stream.fail("a type such as `.b32` or `.f32`")
     stream.take()
     return text[1:], width
@@ -121,7 +115,7 @@ def read_variables(
                 name=name if scope is None else scope.declare_symbol(name),
                 type=type_name,
                 dims=tuple(dims),
-                align=align or type_size(type_name) * (width or 1),
+                align=align or operands.type_size(type_name) * (width or 1),
                 initializer=initializer,
                 is_extern=is_extern,
                 line=line,
@@ -155,15 +149,15 @@ def _value(stream: TokenStream) -> Initializer:
     if value is not None and stream.peek(1).text == "(":  # 0xFF00(name): some bits of an address
         stream.take()
         stream.skip_balanced("(", ")", "around a name")
-        return Expression(f"{text}(...)")
+        return operands.Expression(f"{text}(...)")
     if value is not None:
         stream.take()
-        return Integer(-value if negative else value)
+        return operands.Integer(-value if negative else value)
     number = parse_float(text)
     if number is not None:
         stream.take()
         sign = 1 << (number.width - 1) if negative else 0
-        return Float(number.bits ^ sign, number.width)
+        return operands.Float(number.bits ^ sign, number.width)
     if stream.accept("generic"):
         stream.expect("(", "after `generic`")
         text = stream.name("a variable's name")
@@ -171,4 +165,4 @@ def _value(stream: TokenStream) -> Initializer:
     else:
         text = stream.name("a value: a number or a name")
     offset = stream.integer("an offset") if stream.accept("+") else 0
-    return Symbol(text, offset)
+    return operands.Symbol(text, offset)

@@ -11,19 +11,7 @@ from __future__ import annotations
 import re
 import struct
 
-from custom_dispatch.ptx.operands import (
-    Address,
-    Expression,
-    Float,
-    Group,
-    Integer,
-    Operand,
-    Pair,
-    Register,
-    SpecialRegister,
-    Symbol,
-    Vector,
-)
+from custom_dispatch.ptx import operands
 from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
 
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,9})", re.DOTALL)
@@ -95,19 +83,19 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _MOST_NESTED = 5
 
 
-def parse_float(text: str) -> Float | None:
+def parse_float(text: str) -> operands.Float | None:
     """The value of a floating-point literal, or None for any other text."""
     match = _HEX_FLOAT.fullmatch(text)
     if match is not None:
         if match.group(1) is not None:
-            return Float(int(match.group(1), 16), 32)
-        return Float(int(match.group(2), 16), 64)
+            return operands.Float(int(match.group(1), 16), 32)
+        return operands.Float(int(match.group(2), 16), 64)
     if _DECIMAL_FLOAT.fullmatch(text):
-        return Float(int.from_bytes(struct.pack("<d", float(text)), "little"), 64)
+        return operands.Float(int.from_bytes(struct.pack("<d", float(text)), "little"), 64)
     return None
 
 
-def read_operand(stream: TokenStream, scope: Scope, depth: int = 0) -> Operand:
+def read_operand(stream: TokenStream, scope: Scope, depth: int = 0) -> operands.Operand:
     """Read one operand, up to the comma or closing mark after it.
 
     Shapes that no instruction of ordinary kernels has come back as `Expression`.
@@ -120,40 +108,42 @@ def read_operand(stream: TokenStream, scope: Scope, depth: int = 0) -> Operand:
     return _expression(stream)
 
 
-def _known_shape(stream: TokenStream, scope: Scope, depth: int) -> Operand | None:
+def _known_shape(stream: TokenStream, scope: Scope, depth: int) -> operands.Operand | None:
     token = stream.peek()
     if token.kind is Kind.MARK:
         if token.text in ("{", "("):
             elements = _elements(stream, scope, depth)
-            made: type[Vector | Group] = Vector if token.text == "{" else Group
+            made: type[operands.Vector | operands.Group] = (
+                operands.Vector if token.text == "{" else operands.Group
+            )
             return None if elements is None else made(elements)
         if token.text == "[":
             return _address(stream, scope, depth)
         if token.text == "!":
             stream.take()
             operand = _word(stream, scope)
-            if isinstance(operand, Register):
-                return Register(operand.name, operand.type, negated=True)
+            if isinstance(operand, operands.Register):
+                return operands.Register(operand.name, operand.type, negated=True)
             return None
         if token.text == "-":
             stream.take()
             literal = _word(stream, scope)
-            if isinstance(literal, Integer):
-                return Integer(-literal.value)
-            if isinstance(literal, Float):
-                return Float(literal.bits ^ (1 << (literal.width - 1)), literal.width)
+            if isinstance(literal, operands.Integer):
+                return operands.Integer(-literal.value)
+            if isinstance(literal, operands.Float):
+                return operands.Float(literal.bits ^ (1 << (literal.width - 1)), literal.width)
         return None
     operand = _word(stream, scope)
-    if isinstance(operand, Symbol):
+    if isinstance(operand, operands.Symbol):
         offset = _offset(stream)
-        return None if offset is None else Symbol(operand.name, offset)
+        return None if offset is None else operands.Symbol(operand.name, offset)
     if operand is not None and stream.accept("|"):
         second = _word(stream, scope)
-        return None if second is None else Pair(operand, second)
+        return None if second is None else operands.Pair(operand, second)
     return operand
 
 
-def _word(stream: TokenStream, scope: Scope) -> Operand | None:
+def _word(stream: TokenStream, scope: Scope) -> operands.Operand | None:
     token = stream.peek()
     if token.kind is not Kind.WORD:
         return None
@@ -161,15 +151,15 @@ def _word(stream: TokenStream, scope: Scope) -> Operand | None:
     text = token.text
     if text[0].isdigit():
         value = parse_integer(text)
-        return Integer(value) if value is not None else parse_float(text)
+        return operands.Integer(value) if value is not None else parse_float(text)
     known = scope.register(text)
     if known is not None:
-        return Register(*known)
+        return operands.Register(*known)
     if text[0] == "%":
-        return SpecialRegister(text)
+        return operands.SpecialRegister(text)
     if text == "WARP_SZ":  # PTX ISA 9.0, section 4.4.2: the one predefined constant
-        return Integer(32)
-    return None if text[0] in ".:" else Symbol(scope.symbol(text))
+        return operands.Integer(32)
+    return None if text[0] in ".:" else operands.Symbol(scope.symbol(text))
 
 
 def _offset(stream: TokenStream) -> int | None:
@@ -188,9 +178,9 @@ def _offset(stream: TokenStream) -> int | None:
     return sign * value
 
 
-def _elements(stream: TokenStream, scope: Scope, depth: int) -> tuple[Operand, ...] | None:
+def _elements(stream: TokenStream, scope: Scope, depth: int) -> tuple[operands.Operand, ...] | None:
     closing = _CLOSING[stream.take().text]
-    elements: list[Operand] = []
+    elements: list[operands.Operand] = []
     if stream.accept(closing):
         return ()
     while True:
@@ -201,24 +191,24 @@ def _elements(stream: TokenStream, scope: Scope, depth: int) -> tuple[Operand, .
             return None
 
 
-def _address(stream: TokenStream, scope: Scope, depth: int) -> Address | None:
+def _address(stream: TokenStream, scope: Scope, depth: int) -> operands.Address | None:
     stream.take()
-    base: Operand | None = _word(stream, scope)
+    base: operands.Operand | None = _word(stream, scope)
     offset: int | None = None
-    if isinstance(base, Integer):
+    if isinstance(base, operands.Integer):
         offset = base.value
         base = None
-    elif isinstance(base, Register | Symbol | SpecialRegister):
+    elif isinstance(base, operands.Register | operands.Symbol | operands.SpecialRegister):
         offset = _offset(stream)
     if offset is None:
         return None
-    extra: list[Operand] = []
+    extra: list[operands.Operand] = []
     while stream.accept(","):
         extra.append(read_operand(stream, scope, depth + 1))
-    return Address(base, offset, tuple(extra)) if stream.accept("]") else None
+    return operands.Address(base, offset, tuple(extra)) if stream.accept("]") else None
 
 
-def _expression(stream: TokenStream) -> Expression:
+def _expression(stream: TokenStream) -> operands.Expression:
     """Everything up to the comma, semicolon or closing mark that ends the operand."""
     texts: list[str] = []
     awaited: list[str] = []
@@ -239,4 +229,4 @@ def _expression(stream: TokenStream) -> Expression:
         stream.fail(f"`{awaited[-1]}` in an operand")
     if not texts:
         stream.fail("an operand")
-    return Expression(" ".join(texts))
+    return operands.Expression(" ".join(texts))

@@ -12,18 +12,10 @@ from iree import runtime as rt
 from custom_dispatch.errors import CallError, CustomDispatchError, sentence
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.names import shown
+from custom_dispatch.runtime import incoming
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
-from custom_dispatch.runtime.incoming import (
-    NEEDS_NOTHING,
-    Array,
-    Needs,
-    check_array,
-    place,
-    place_written,
-    read_array,
-)
 from custom_dispatch.runtime.module_file import EntryPoints, ValueType
 
 if TYPE_CHECKING:
@@ -165,7 +157,7 @@ class Arguments:
             )
         return tuple(values)
 
-    def plain(self, arguments: Sequence[Any]) -> tuple[Any, Needs] | None:
+    def plain(self, arguments: Sequence[Any]) -> tuple[Any, incoming.Needs] | None:
         """A call's inputs if all arguments are arrays on the device, and what must be over."""
         if not arguments or type(arguments[0]) is not DeviceArray:
             return None
@@ -173,7 +165,7 @@ class Arguments:
             return None
         if self._points.writes and self._overlap(arguments) is not None:
             return None
-        device, needs = self._device, NEEDS_NOTHING
+        device, needs = self._device, incoming.NEEDS_NOTHING
         inputs = rt.VmVariantList(len(arguments) + 2)
         for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
             if (
@@ -184,7 +176,7 @@ class Arguments:
             ):
                 return None
             if argument._flight is not None:
-                needs = needs if needs is not NEEDS_NOTHING else Needs()
+                needs = needs if needs is not incoming.NEEDS_NOTHING else incoming.Needs()
                 needs.of(argument)
             inputs.push_ref(argument.view)
         return inputs, needs
@@ -192,7 +184,7 @@ class Arguments:
     def read(
         self,
         arguments: Sequence[Any],
-        needs: Needs,
+        needs: incoming.Needs,
         translated: Translation,
         storages: Sequence[Any] = (),
     ) -> tuple[Any, bool]:
@@ -219,9 +211,9 @@ class Arguments:
                 continue
             if argument is None and index in self._points.optional:
                 argument = numpy.empty((0,) * len(sizes), kind.dtype.to_numpy())
-            array = read_array(argument, what)
-            check_array(array, kind, what)
-            placed = place_written if index in self._points.writes else place
+            array = incoming.read_array(argument, what)
+            incoming.check_array(array, kind, what)
+            placed = incoming.place_written if index in self._points.writes else incoming.place
             is_there = self.push(inputs, array, kind.dtype, what, needs, translated, placed)
             on_device = is_there or on_device
         for storage in storages:
@@ -239,12 +231,12 @@ class Arguments:
     def push(
         self,
         inputs: Any,
-        array: Array,
+        array: incoming.Array,
         kind: ElementType,
         what: str,
-        needs: Needs,
+        needs: incoming.Needs,
         translated: Translation,
-        placed: Callable[[OpenDevice, Array, ElementType, str], Any] = place,
+        placed: Callable[[OpenDevice, incoming.Array, ElementType, str], Any] = incoming.place,
     ) -> bool:
         """Add an array that was checked to a call; return whether it is not numpy's.
 

@@ -11,17 +11,12 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.format.keys import Failure
+from custom_dispatch.runtime import failures
 from custom_dispatch.runtime.access import IREE_ERRORS, Access
 from custom_dispatch.runtime.call_arguments import Arguments
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray, to_host
 from custom_dispatch.runtime.driver import wait_for_stream, wait_for_users
-from custom_dispatch.runtime.failures import (
-    Findings,
-    failure_of,
-    is_out_of_memory,
-    translate_failure,
-)
 from custom_dispatch.runtime.flight import (
     Flight,
     Order,
@@ -50,7 +45,7 @@ class Function:
         context: Any,
         device: OpenDevice,
         order: Order,
-        findings: Findings | None = None,
+        findings: failures.Findings | None = None,
     ) -> None:
         self.name = name
         self.type: FunctionType = points.type
@@ -237,7 +232,7 @@ class Function:
             try:
                 self._context.invoke(function, inputs, outputs)
             except IREE_ERRORS as error:
-                if not is_out_of_memory(error):
+                if not failures.is_out_of_memory(error):
                     raise
                 # What is kept for later calls, of sizes that this one has no use for, goes first.
                 if not self.open_device.give_back_memory():
@@ -304,11 +299,11 @@ class Function:
         if isinstance(error, CustomDispatchError):
             return error
         found = None
-        if self._findings is not None and failure_of(error) == Failure.FINDING:
+        if self._findings is not None and failures.failure_of(error) == Failure.FINDING:
             found = self._findings.take()
         graph = self._points.graph is not None
         ended = self.access.ended_by(self.name, error, self.device, graph=graph)
-        return found or ended or translate_failure(self.name, error)
+        return found or ended or failures.translate_failure(self.name, error)
 
     def replay(self, *_: Any, **__: Any) -> Any:
         """As `GraphFunction.replay`, which this function has not.

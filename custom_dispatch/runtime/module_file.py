@@ -21,21 +21,7 @@ from iree import runtime as rt
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import ModuleFileError, sentence
 from custom_dispatch.files import read_bytes
-from custom_dispatch.format.keys import (
-    ASYNC,
-    BUFFERS,
-    FINDINGS_FUNCTION,
-    GRAPH,
-    INTO,
-    MANIFEST_KEY,
-    MEMORY_KEY,
-    NAMES_KEY,
-    PARAMETERS_KEY,
-    RESULTS_KEY,
-    STATELESS_KEY,
-    UPDATED_KEY,
-    UPDATES_KEY,
-)
+from custom_dispatch.format import keys
 from custom_dispatch.format.manifest import Manifest, parse_manifest, why_no_manifest
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.names import as_path
@@ -224,24 +210,24 @@ class ModuleFile:
     @property
     def manifest(self) -> Manifest | None:
         """What was built in, if this package built it."""
-        return parse_manifest(self._said(MANIFEST_KEY))
+        return parse_manifest(self._said(keys.MANIFEST_KEY))
 
     @property
     def parameters(self) -> NeededParameters | None:
         """The weights that it needs from another file, where it says so."""
-        return needed_parameters(self._said(PARAMETERS_KEY))
+        return needed_parameters(self._said(keys.PARAMETERS_KEY))
 
     @property
     def memory(self) -> dict[str, int]:
         """The bytes of buffers that its graphs keep, by what they hold; empty without graphs."""
-        said = self._said(MEMORY_KEY)
+        said = self._said(keys.MEMORY_KEY)
         items = (item.partition("=") for item in said.split(",")) if said else ()
         return {kind: int(count) for kind, _, count in items}
 
     @property
     def why_no_manifest(self) -> str:
         """Why `manifest` is None, as a sentence."""
-        return why_no_manifest(self._said(MANIFEST_KEY))
+        return why_no_manifest(self._said(keys.MANIFEST_KEY))
 
     def _said(self, key: str) -> str | None:
         """What its functions' reflections say under a key."""
@@ -253,38 +239,40 @@ class ModuleFile:
         return tuple(
             function
             for name, function in self._functions.items()
-            if name.startswith(FINDINGS_FUNCTION)
+            if name.startswith(keys.FINDINGS_FUNCTION)
         )
 
     def functions(self) -> dict[str, EntryPoints]:
         """The functions that can be called with arrays, by name."""
         found = {}
         for name, function in self._functions.items():
-            if name.startswith(FINDINGS_FUNCTION) or name.endswith((ASYNC, INTO, GRAPH, BUFFERS)):
+            if name.startswith(keys.FINDINGS_FUNCTION) or name.endswith(
+                (keys.ASYNC, keys.INTO, keys.GRAPH, keys.BUFFERS)
+            ):
                 continue
             kind = parse_declaration(self._reflections[name].get(_DECLARATION, ""))
             if kind is not None:
-                kind = kind.with_results(self._reflections[name].get(RESULTS_KEY, ""))
+                kind = kind.with_results(self._reflections[name].get(keys.RESULTS_KEY, ""))
                 found[name] = self._entry_points(name, kind, function)
         return found
 
     def _entry_points(self, name: str, kind: FunctionType, function: Any) -> EntryPoints:
-        said = self._reflections.get(name + ASYNC, {})
-        names = tuple(said[NAMES_KEY].split(",")) if NAMES_KEY in said else ()
-        updated = self._reflections.get(name + INTO, {}).get(UPDATED_KEY, "").split(",")
-        writes = self._reflections[name].get(UPDATES_KEY, "").split(",")
+        said = self._reflections.get(name + keys.ASYNC, {})
+        names = tuple(said[keys.NAMES_KEY].split(",")) if keys.NAMES_KEY in said else ()
+        updated = self._reflections.get(name + keys.INTO, {}).get(keys.UPDATED_KEY, "").split(",")
+        writes = self._reflections[name].get(keys.UPDATES_KEY, "").split(",")
         is_ours = said.get("iree.abi.model") == "coarse-fences"
         return EntryPoints(
             kind,
             function,
-            self._functions.get(name + ASYNC) if is_ours else None,
-            self._functions.get(name + INTO) if len(updated) == len(kind.outputs) else None,
+            self._functions.get(name + keys.ASYNC) if is_ours else None,
+            self._functions.get(name + keys.INTO) if len(updated) == len(kind.outputs) else None,
             names,
             tuple(int(index) if index.isdigit() else None for index in updated),
-            said.get(STATELESS_KEY) == "true",
+            said.get(keys.STATELESS_KEY) == "true",
             tuple(int(index) for index in writes if index.isdigit()),
-            graph=self._functions.get(name + GRAPH),
-            buffers=self._functions.get(name + BUFFERS),
+            graph=self._functions.get(name + keys.GRAPH),
+            buffers=self._functions.get(name + keys.BUFFERS),
         )
 
 

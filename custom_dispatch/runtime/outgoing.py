@@ -9,21 +9,13 @@ import numpy
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.runtime import incoming
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray, bytes_of
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.driver import wait_for_stream
 from custom_dispatch.runtime.flight import Flight
-from custom_dispatch.runtime.incoming import (
-    Array,
-    Needs,
-    check_array,
-    place,
-    place_storage,
-    read_array,
-    shape_of,
-)
 from custom_dispatch.runtime.module_file import EntryPoints, FunctionType
 
 Translate = Callable[[Exception], Exception]
@@ -50,19 +42,19 @@ class Destinations:
                 expected=f"{len(kind.outputs)}, for results that are tensors: {kind}",
                 next_step="pass out=array, or out=(first, second, ...) for several results.",
             )
-        self._arrays: list[Array] = []
+        self._arrays: list[incoming.Array] = []
         self._views: list[Any] = []
         self._is_argument: list[bool] = []
         # The argument whose buffer a result is to be, if there is a function that updates it.
         self._updated = points.updated if points.into is not None else (None,) * len(given)
-        self.needs = Needs()
+        self.needs = incoming.Needs()
         for index, (item, value) in enumerate(zip(kind.outputs, given, strict=True)):
             what = f"`out` {index} of `{name}`" if len(given) > 1 else f"`out` of `{name}`"
-            array = read_array(value, what)
-            check_array(array, item, what)
+            array = incoming.read_array(value, what)
+            incoming.check_array(array, item, what)
             self.needs.of(array)
             self._arrays.append(array)
-            self._views.append(place_storage(device, array, item.dtype, what))
+            self._views.append(incoming.place_storage(device, array, item.dtype, what))
             position = self._updated[index]
             self._is_argument.append(position is not None and arguments[position] is value)
 
@@ -77,15 +69,15 @@ class Destinations:
         pairs = zip(self._views, self._updated, strict=True)
         return [view for view, position in pairs if position is None]
 
-    def updated(self, result: int, argument: Any, translate: Translate) -> Array:
+    def updated(self, result: int, argument: Any, translate: Translate) -> incoming.Array:
         """What takes an argument's place whose buffer becomes a result: with its content."""
         kind = self._kinds[result]
         target = DeviceArray(self._device, self._views[result], kind)
         if self._is_argument[result]:
             return target
         what = "an argument that is updated"
-        array = read_array(argument, what)
-        source = place(self._device, array, kind, what)
+        array = incoming.read_array(argument, what)
+        source = incoming.place(self._device, array, kind, what)
         if isinstance(array, DeviceArray):
             array.wait()
         elif isinstance(array, ForeignArray) and array.stream is not None:
@@ -104,7 +96,7 @@ class Destinations:
     def fill(self, results: Sequence[DeviceArray], translate: Translate) -> None:
         """Copy results that are done into the arrays."""
         for index, (result, array) in enumerate(zip(results, self._arrays, strict=True)):
-            given = list(shape_of(array))
+            given = list(incoming.shape_of(array))
             if given != list(result.shape):
                 raise CallError(
                     f"`out` has shape {given}, and the result {list(result.shape)}.",
@@ -145,7 +137,7 @@ def start_copy(
     return flight
 
 
-def _copy_to_host(result: DeviceArray, array: Array, kind: ElementType) -> None:
+def _copy_to_host(result: DeviceArray, array: incoming.Array, kind: ElementType) -> None:
     found = result.to_host()
     if isinstance(array, ForeignArray):
         numpy.copyto(array.to_numpy(), found.view(f"u{kind.bytes}"))

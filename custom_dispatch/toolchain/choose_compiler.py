@@ -15,12 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from custom_dispatch.errors import (
-    CustomDispatchError,
-    DeclarationError,
-    SourceError,
-    ToolNotFoundError,
-)
+from custom_dispatch import errors
 from custom_dispatch.kernel.launch import check_compiler_name
 from custom_dispatch.store import key_of
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest
@@ -83,7 +78,7 @@ class NvrtcElseNvcc:
 
     def begin(self) -> None:
         """As NVRTC's; see `Compiler.begin`. Where that cannot be, compiling says so."""
-        with suppress(ToolNotFoundError):
+        with suppress(errors.ToolNotFoundError):
             self.nvrtc.begin()
 
     def end(self) -> None:
@@ -94,19 +89,19 @@ class NvrtcElseNvcc:
         """Compile to PTX; see `Compiler.compile`."""
         try:
             return self.nvrtc.compile(request)
-        except (DeclarationError, SourceError, ToolNotFoundError) as error:
+        except (errors.DeclarationError, errors.SourceError, errors.ToolNotFoundError) as error:
             if not _may_be_for_the_host(error):
                 raise
             refusal = error
         try:
             return Nvcc.find().compile(request)
-        except CustomDispatchError as error:
-            if not isinstance(refusal, SourceError):
+        except errors.CustomDispatchError as error:
+            if not isinstance(refusal, errors.SourceError):
                 raise refusal from None
-            if isinstance(error, SourceError) and error.log:
+            if isinstance(error, errors.SourceError) and error.log:
                 # All that NVRTC said of the source itself is in it as well, without the rest.
                 raise error from None
-            raise SourceError(
+            raise errors.SourceError(
                 f"{refusal.found} NVRTC takes no code for the host; nvcc does, and cannot be used: "
                 f"{error.found}",
                 expected=error.expected,
@@ -115,9 +110,9 @@ class NvrtcElseNvcc:
             ) from error
 
 
-def _may_be_for_the_host(error: CustomDispatchError) -> bool:
+def _may_be_for_the_host(error: errors.CustomDispatchError) -> bool:
     """Whether nvcc may take what NVRTC refused with this error."""
-    if not isinstance(error, SourceError):  # an option, an architecture, or NVRTC itself
+    if not isinstance(error, errors.SourceError):  # an option, an architecture, or NVRTC itself
         return True
     # NVRTC gives no list where it was ended. A name that the source has not, no compiler finds.
     ours = (TRAILER_NAME, *LOOKED_FOR)

@@ -16,6 +16,7 @@ from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.process import run
 from custom_dispatch.store import file_identity, key_of
+from custom_dispatch.toolchain import compiler_options, locations
 from custom_dispatch.toolchain.compiler import (
     CompiledPtx,
     CompileRequest,
@@ -27,27 +28,10 @@ from custom_dispatch.toolchain.compiler import (
     source_name,
     unsupported_arch,
 )
-from custom_dispatch.toolchain.compiler_options import (
-    DEBUG_INFORMATION,
-    Option,
-    check_options,
-    for_nvcc,
-    option_directories,
-    option_macros,
-    option_values,
-)
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
 from custom_dispatch.toolchain.includes import SearchPath
-from custom_dispatch.toolchain.locations import (
-    NO_CCCL_CHECK,
-    find_tool,
-    headers_beside,
-    headers_release,
-    nvvm_version,
-    release,
-)
 
-STANDARD = Option("--std", "c++17")
+STANDARD = compiler_options.Option("--std", "c++17")
 """The C++ standard of both compilers unless a kernel's options name another."""
 
 # These would change what is compiled without any trace in the declaration or in the store's key.
@@ -84,14 +68,16 @@ class Nvcc:
     @classmethod
     def find(cls) -> Nvcc:
         """The nvcc of this machine."""
-        path = find_tool("nvcc").require("cuda")
+        path = locations.find_tool("nvcc").require("cuda")
         return cls(path, tool_version(path))
 
     def identity(self, request: CompileRequest) -> bytes:
         """nvcc, cicc and the host's compiler; see `Compiler.identity`."""
         root = self.path.resolve().parent
         parts = [self.path, root / "nvcc.profile", root.parent / "nvvm" / "bin" / "cicc"]
-        chosen = option_values(check_options(request.options), "--compiler-bindir")
+        chosen = compiler_options.option_values(
+            compiler_options.check_options(request.options), "--compiler-bindir"
+        )
         host = shutil.which("gcc", path=next(iter(chosen), os.environ.get("NVCC_CCBIN")))
         parts += [Path(name) for name in (host, *chosen) if name]
         configured = {name: os.environ.get(name) for name in _CONFIGURE_HOST}
@@ -100,12 +86,14 @@ class Nvcc:
 
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks first; see `Compiler.search_path`. What it reads of the rest, it says."""
-        declared = check_options(request.options)
+        declared = compiler_options.check_options(request.options)
         host = os.environ.get("CPATH", "").split(os.pathsep)
-        places = *option_directories(declared), *map(str, request.include_dirs)
+        places = *compiler_options.option_directories(declared), *map(str, request.include_dirs)
         places += tuple(filter(None, host))
-        forced = option_values(declared, "--pre-include")
-        return SearchPath(places, (), forced, option_macros(declared), before_host=places)
+        forced = compiler_options.option_values(declared, "--pre-include")
+        return SearchPath(
+            places, (), forced, compiler_options.option_macros(declared), before_host=places
+        )
 
     def begin(self) -> None:
         """Nothing: it is a program; see `Compiler.begin`."""
@@ -115,12 +103,12 @@ class Nvcc:
 
     def compile(self, request: CompileRequest) -> CompiledPtx:
         """Compile to PTX; see `Compiler.compile`."""
-        options = check_options(request.options)
+        options = compiler_options.check_options(request.options)
         read_source(request.source)
         _refuse_shell_characters(request)
         check_include_dirs(request)
         _require_host_compiler(options)
-        self._check_parts(nvvm_version(self.path))
+        self._check_parts(locations.nvvm_version(self.path))
         label = f"nvcc {self.version.rpartition('.')[0]}"
 
         read: set[str] = set()
@@ -128,7 +116,7 @@ class Nvcc:
         def ask(question: Question) -> Outcome:
             return self._ask(request, options, question, label, read)
 
-        describe = not any(option.name == DEBUG_INFORMATION for option in options)
+        describe = not any(option.name == compiler_options.DEBUG_INFORMATION for option in options)
         places = (*self.search_path(request).directories, "nvcc's and gcc's own directories")
         done = compile_entries(
             request, label, ask, places=places, describe=describe, name_all=False
@@ -153,7 +141,7 @@ class Nvcc:
     def _ask(
         self,
         request: CompileRequest,
-        options: tuple[Option, ...],
+        options: tuple[compiler_options.Option, ...],
         question: Question,
         label: str,
         read: set[str],
@@ -192,14 +180,19 @@ class Nvcc:
         self._check_parts(None if made_by is None else made_by[1].decode())
         return Outcome(ptx, log)
 
-    def _arguments(self, request: CompileRequest, options: tuple[Option, ...]) -> list[str]:
+    def _arguments(
+        self, request: CompileRequest, options: tuple[compiler_options.Option, ...]
+    ) -> list[str]:
         standard = [] if any(option.name == "--std" for option in options) else [str(STANDARD)]
         include = [f"-I{path}" for path in request.include_dirs]
         fixed = [str(self.path), "-ptx", f"-arch={request.arch}"]
         # The headers of another release do compile; those who know better may undefine it.
-        mixed = headers_release(headers_beside(self.path)) not in (None, release(self.version))
-        macro = [f"-D{NO_CCCL_CHECK}"] if mixed else []
-        return [*fixed, *standard, *macro, *for_nvcc(options), *include]
+        mixed = locations.headers_release(locations.headers_beside(self.path)) not in (
+            None,
+            locations.release(self.version),
+        )
+        macro = [f"-D{locations.NO_CCCL_CHECK}"] if mixed else []
+        return [*fixed, *standard, *macro, *compiler_options.for_nvcc(options), *include]
 
     def _check_failure(self, request: CompileRequest, label: str, log: str) -> None:
         """Raise the error of a failure that is not the source's."""
@@ -211,7 +204,7 @@ class Nvcc:
                 next_step="correct the kernel's options.",
             )
         if _OTHER_HEADERS in log:
-            headers = headers_release(headers_beside(self.path))
+            headers = locations.headers_release(locations.headers_beside(self.path))
             raise self._mixed(f"CUB, Thrust or <cuda/...> with the CUDA headers of {headers}")
         if _NO_HOST_COMPILER.search(log):
             raise _no_host_compiler("the one found does not work for nvcc", log)
@@ -219,7 +212,7 @@ class Nvcc:
     def _check_parts(self, nvvm: str | None) -> None:
         # nvidia-nvvm is a package of its own, and pip may pair nvcc 13.0 with the newest of it,
         # whose PTX this release's ptxas does not take, nor the driver that it promises.
-        if nvvm is not None and release(nvvm) != release(self.version):
+        if nvvm is not None and locations.release(nvvm) != locations.release(self.version):
             raise self._mixed(f"with the compiler proper (nvidia-nvvm) of {nvvm}")
 
     def _mixed(self, what: str) -> ToolNotFoundError:
@@ -294,7 +287,7 @@ def _refuse_shell_characters(request: CompileRequest) -> None:
             )
 
 
-def _require_host_compiler(options: tuple[Option, ...]) -> None:
+def _require_host_compiler(options: tuple[compiler_options.Option, ...]) -> None:
     chosen = any(option.name == "--compiler-bindir" for option in options)
     if chosen or os.environ.get("NVCC_CCBIN") or shutil.which("gcc"):
         return

@@ -12,13 +12,7 @@ from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
-from custom_dispatch.ptx.conformance import (
-    check_block,
-    check_cluster,
-    check_module,
-    check_parameters,
-    no_entry,
-)
+from custom_dispatch.ptx import conformance
 from custom_dispatch.ptx.edits import apply_edits, limit_registers
 from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
@@ -81,7 +75,9 @@ def validate(
         else:
             module = _read(part, kernels[0], label)
             for kernel in kernels:
-                check_module(module, kernel, built, label, symbol=item.symbol(kernel.entry))
+                conformance.check_module(
+                    module, kernel, built, label, symbol=item.symbol(kernel.entry)
+                )
     return item
 
 
@@ -115,7 +111,7 @@ def _adapted(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
     module = _read(item, kernels[0], label)
     text = item.data.decode("utf-8")
     for kernel in kernels:
-        check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
+        conformance.check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
     for point in item.entries:
         for kernel in kernels:
             if kernel.entry == point.name and point.signature is not None:
@@ -229,10 +225,10 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
     for kernel in kernels:
         entry = found.get(item.symbol(kernel.entry))
         if entry is None:
-            raise no_entry(kernel, tuple(found), label)
+            raise conformance.no_entry(kernel, tuple(found), label)
         _check_sizes(kernel, entry.parameter_bytes, label)
-        check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
-        check_cluster(kernel, entry.cluster, f"`{label}`")
+        conformance.check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
+        conformance.check_cluster(kernel, entry.cluster, f"`{label}`")
         _check_shared_memory(kernel, arch, entry.resources.static_shared_bytes)
         _check_registers(kernel, arch, entry.resources.registers)
     return replace(item, resources=tuple(entry.resources for entry in found.values()))
@@ -241,7 +237,7 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
 def _check_sizes(kernel: Kernel, sizes: tuple[int, ...], label: str) -> None:
     if kernel.abi.is_irees:
         described = tuple((f"{size} bytes wide", size) for size in sizes)
-        check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
+        conformance.check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
     elif sizes != kernel.abi.passed_bytes:
         raise PtxError(
             f"Kernel `{kernel.name}`: `{label}` has parameters of {_listed(sizes)} bytes, and "

@@ -12,28 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from custom_dispatch import ptx
 from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.text.unsupported import unsupported
-from custom_dispatch.ptx import (
-    TYPE_BITS,
-    Address,
-    BranchTargets,
-    Entry,
-    Function,
-    Group,
-    Instruction,
-    Label,
-    Module,
-    Operand,
-    Pair,
-    Register,
-    Statement,
-    Symbol,
-    Variable,
-    Vector,
-    elements_of,
-)
 
 _MAX_DEPTH = 128
 MAX_STATEMENTS = 200_000
@@ -46,12 +28,12 @@ PRINT = "__vprintf"
 """The opcode that a call of `vprintf` becomes, with its result's variable before the parameters."""
 
 
-def inline_calls(module: Module, entry: Entry, *, prints: bool = False) -> Entry:
+def inline_calls(module: ptx.Module, entry: ptx.Entry, *, prints: bool = False) -> ptx.Entry:
     """An entry whose calls are replaced by the functions' bodies.
 
     `prints`: whether `printf` can be run; else it is refused.
     """
-    if not any(isinstance(s, Instruction) and opcode_base(s) == "call" for s in entry.body):
+    if not any(isinstance(s, ptx.Instruction) and opcode_base(s) == "call" for s in entry.body):
         return entry
     inliner = _Inliner(module, entry, prints=prints)
     body = inliner.expand(entry.body, ())
@@ -60,22 +42,24 @@ def inline_calls(module: Module, entry: Entry, *, prints: bool = False) -> Entry
 
 
 class _Inliner:
-    def __init__(self, module: Module, entry: Entry, *, prints: bool) -> None:
+    def __init__(self, module: ptx.Module, entry: ptx.Entry, *, prints: bool) -> None:
         self._kernel = entry.name
         self._prints = prints
-        self._functions: dict[str, Function] = {}
+        self._functions: dict[str, ptx.Function] = {}
         for function in module.functions:  # a declaration may precede the definition
             if not function.is_declaration or function.name not in self._functions:
                 self._functions[function.name] = function
-        self.variables: list[Variable] = []
+        self.variables: list[ptx.Variable] = []
         self._calls = 0
         self._statements = 0
 
-    def expand(self, body: Sequence[Statement], callers: tuple[str, ...]) -> list[Statement]:
-        found: list[Statement] = []
+    def expand(
+        self, body: Sequence[ptx.Statement], callers: tuple[str, ...]
+    ) -> list[ptx.Statement]:
+        found: list[ptx.Statement] = []
         self._statements += len(body)
         for statement in body:
-            if isinstance(statement, Instruction) and opcode_base(statement) == "call":
+            if isinstance(statement, ptx.Instruction) and opcode_base(statement) == "call":
                 if self._statements > MAX_STATEMENTS or len(callers) > _MAX_DEPTH:
                     raise unsupported(self._kernel, statement, "the kernel's calls nest too deep")
                 found += self._call(statement, callers)
@@ -83,13 +67,13 @@ class _Inliner:
                 found.append(statement)
         return found
 
-    def _call(self, call: Instruction, callers: tuple[str, ...]) -> list[Statement]:
+    def _call(self, call: ptx.Instruction, callers: tuple[str, ...]) -> list[ptx.Statement]:
         operands = call.operands
-        position = next((i for i, o in enumerate(operands) if not isinstance(o, Group)), -1)
+        position = next((i for i, o in enumerate(operands) if not isinstance(o, ptx.Group)), -1)
         target = operands[position] if position >= 0 else None
-        groups = [o for o in operands[:position] if isinstance(o, Group)]
-        after = [o for o in operands[position + 1 :] if isinstance(o, Group)]
-        if not isinstance(target, Symbol):
+        groups = [o for o in operands[:position] if isinstance(o, ptx.Group)]
+        after = [o for o in operands[position + 1 :] if isinstance(o, ptx.Group)]
+        if not isinstance(target, ptx.Symbol):
             raise unsupported(self._kernel, call, "a call through a pointer")
         function = self._functions.get(target.name)
         passed = after[0].elements if after else ()
@@ -106,18 +90,18 @@ class _Inliner:
         results = groups[0].elements if groups else ()
         declared = (*function.results, *function.parameters)
         passed = (*results, *passed)
-        if len(declared) != len(passed) or not all(isinstance(o, Symbol) for o in passed):
+        if len(declared) != len(passed) or not all(isinstance(o, ptx.Symbol) for o in passed):
             reason = f"the call does not pass what `{target.name}` takes in `.param` variables"
             raise unsupported(self._kernel, call, reason)
         self._calls += 1
         names = {
             parameter.name: operand.name
             for parameter, operand in zip(declared, passed, strict=True)
-            if isinstance(operand, Symbol)
+            if isinstance(operand, ptx.Symbol)
         }
         return self._body(call, function, names, (*callers, target.name))
 
-    def _missing(self, call: Instruction, name: str) -> Exception:
+    def _missing(self, call: ptx.Instruction, name: str) -> Exception:
         """The error for a function that the PTX does not hold: on a GPU, the driver has it."""
         if name == "vprintf":
             reason = "printing (`printf`) needs a C library, which only code for cpu:checked uses"
@@ -128,8 +112,12 @@ class _Inliner:
         return unsupported(self._kernel, call, reason, instead)
 
     def _body(
-        self, call: Instruction, function: Function, names: dict[str, str], callers: tuple[str, ...]
-    ) -> list[Statement]:
+        self,
+        call: ptx.Instruction,
+        function: ptx.Function,
+        names: dict[str, str],
+        callers: tuple[str, ...],
+    ) -> list[ptx.Statement]:
         """The function's body, with the names of this call."""
         suffix = f"@c{self._calls}"
         end = f"end{suffix}"
@@ -138,16 +126,16 @@ class _Inliner:
                 names[variable.name] = variable.name + suffix
             self.variables.append(replace(variable, name=names.get(variable.name, variable.name)))
         for statement in function.body:
-            if isinstance(statement, Label | BranchTargets):
+            if isinstance(statement, ptx.Label | ptx.BranchTargets):
                 names[statement.name] = statement.name + suffix
-        found: list[Statement] = []
+        found: list[ptx.Statement] = []
         if call.predicate is not None:
             skipped = replace(call.predicate, negated=not call.predicate.negated)
             found.append(_branch(call, end, skipped))
         for statement in function.body:
-            if isinstance(statement, Label):
+            if isinstance(statement, ptx.Label):
                 found.append(replace(statement, name=names[statement.name]))
-            elif isinstance(statement, BranchTargets):
+            elif isinstance(statement, ptx.BranchTargets):
                 targets = tuple(names.get(name, name) for name in statement.targets)
                 found.append(replace(statement, name=names[statement.name], targets=targets))
             elif opcode_base(statement) == "ret":
@@ -156,32 +144,36 @@ class _Inliner:
                 operands = tuple(_rename(o, names, suffix) for o in statement.operands)
                 predicate = _guard(statement, suffix)
                 found.append(replace(statement, operands=operands, predicate=predicate))
-        found.append(Label(end, call.line))
+        found.append(ptx.Label(end, call.line))
         return self.expand(found, callers)
 
 
-def _branch(instead: Instruction, target: str, predicate: Register | None) -> Instruction:
-    return replace(instead, opcode="bra", operands=(Symbol(target),), predicate=predicate)
+def _branch(
+    instead: ptx.Instruction, target: str, predicate: ptx.Register | None
+) -> ptx.Instruction:
+    return replace(instead, opcode="bra", operands=(ptx.Symbol(target),), predicate=predicate)
 
 
-def _guard(instruction: Instruction, suffix: str) -> Register | None:
+def _guard(instruction: ptx.Instruction, suffix: str) -> ptx.Register | None:
     """An instruction's guard, as a call's own register."""
     register = instruction.predicate
     return None if register is None else replace(register, name=register.name + suffix)
 
 
-def _rename(operand: Operand, names: Mapping[str, str], suffix: str) -> Operand:
+def _rename(operand: ptx.Operand, names: Mapping[str, str], suffix: str) -> ptx.Operand:
     """An operand with a call's own registers, variables and labels."""
-    if isinstance(operand, Register):
+    if isinstance(operand, ptx.Register):
         return replace(operand, name=operand.name + suffix)
-    if isinstance(operand, Symbol):
+    if isinstance(operand, ptx.Symbol):
         return replace(operand, name=names.get(operand.name, operand.name))
-    if isinstance(operand, Vector | Group):
+    if isinstance(operand, ptx.Vector | ptx.Group):
         elements = tuple(_rename(element, names, suffix) for element in operand.elements)
         return replace(operand, elements=elements)
-    if isinstance(operand, Pair):
-        return Pair(_rename(operand.first, names, suffix), _rename(operand.second, names, suffix))
-    if isinstance(operand, Address):
+    if isinstance(operand, ptx.Pair):
+        return ptx.Pair(
+            _rename(operand.first, names, suffix), _rename(operand.second, names, suffix)
+        )
+    if isinstance(operand, ptx.Address):
         base = None if operand.base is None else _rename(operand.base, names, suffix)
         extra = tuple(_rename(element, names, suffix) for element in operand.extra)
         return replace(operand, base=base, extra=extra)
@@ -192,12 +184,12 @@ _Part = tuple[int, int]
 """Offset and size in bytes."""
 
 
-def promote_parameters(entry: Entry) -> Entry:
+def promote_parameters(entry: ptx.Entry) -> ptx.Entry:
     """An entry without those `.param` variables of its body that can be registers."""
     names = {variable.name for variable in entry.variables if variable.space == "param"}
     parts: dict[str, set[_Part]] = {name: set() for name in names}
     for statement in entry.body:
-        if not isinstance(statement, Instruction):
+        if not isinstance(statement, ptx.Instruction):
             continue
         access = _access(statement, names)
         if access is not None:
@@ -206,10 +198,10 @@ def promote_parameters(entry: Entry) -> Entry:
         for name in names & symbols_in(statement):
             parts[name].add((0, 0))  # stays memory
     promoted = {name for name in names if not _overlap(parts[name])}
-    body: list[Statement] = []
+    body: list[ptx.Statement] = []
     for statement in entry.body:
-        access = _access(statement, promoted) if isinstance(statement, Instruction) else None
-        if access is not None and isinstance(statement, Instruction):
+        access = _access(statement, promoted) if isinstance(statement, ptx.Instruction) else None
+        if access is not None and isinstance(statement, ptx.Instruction):
             body += _moves(statement, *access)
         else:
             body.append(statement)
@@ -217,20 +209,20 @@ def promote_parameters(entry: Entry) -> Entry:
     return replace(entry, body=tuple(body), variables=variables)
 
 
-def _access(instruction: Instruction, names: set[str]) -> tuple[str, list[_Part]] | None:
+def _access(instruction: ptx.Instruction, names: set[str]) -> tuple[str, list[_Part]] | None:
     """The variable that a load or store of parameter space accesses, and which parts."""
     opcode = instruction.parts
     if opcode[0] not in ("ld", "st") or "param" not in opcode[1].partition("::")[0]:
         return None
-    bits = TYPE_BITS.get(opcode[-1])
+    bits = ptx.TYPE_BITS.get(opcode[-1])
     if bits is None or bits < 8 or bits > 64 or len(instruction.operands) != 2:
         return None
     place, value = instruction.operands if opcode[0] == "st" else instruction.operands[::-1]
-    if not isinstance(place, Address) or not isinstance(place.base, Symbol) or place.extra:
+    if not isinstance(place, ptx.Address) or not isinstance(place.base, ptx.Symbol) or place.extra:
         return None
-    if place.base.name not in names or (isinstance(value, Symbol) and value.name in names):
+    if place.base.name not in names or (isinstance(value, ptx.Symbol) and value.name in names):
         return None
-    count = len(value.elements) if isinstance(value, Vector) else 1
+    count = len(value.elements) if isinstance(value, ptx.Vector) else 1
     start = place.offset + place.base.offset
     return place.base.name, [(start + i * bits // 8, bits // 8) for i in range(count)]
 
@@ -245,20 +237,20 @@ def _overlap(parts: set[_Part]) -> bool:
     return False
 
 
-def _moves(instruction: Instruction, name: str, parts: list[_Part]) -> list[Instruction]:
+def _moves(instruction: ptx.Instruction, name: str, parts: list[_Part]) -> list[ptx.Instruction]:
     """What a load or store becomes."""
     is_store = instruction.parts[0] == "st"
     value = instruction.operands[1 if is_store else 0]
-    values: tuple[Operand, ...] = elements_of(value)
+    values: tuple[ptx.Operand, ...] = ptx.elements_of(value)
     signed = instruction.parts[-1].startswith("s")
     found = []
     for (start, size), element in zip(parts, values, strict=True):
-        register = Register(f"{name}+{start}", f"b{8 * size}")
+        register = ptx.Register(f"{name}+{start}", f"b{8 * size}")
         target, source = (register, element) if is_store else (element, register)
         opcode = f"mov.b{8 * size}"
-        if signed and not is_store and isinstance(target, Register):
-            opcode = f"cvt.s{TYPE_BITS[target.type]}.s{8 * size}"
-        if isinstance(target, Symbol):  # `_`: not wanted
+        if signed and not is_store and isinstance(target, ptx.Register):
+            opcode = f"cvt.s{ptx.TYPE_BITS[target.type]}.s{8 * size}"
+        if isinstance(target, ptx.Symbol):  # `_`: not wanted
             continue
         found.append(replace(instruction, opcode=opcode, operands=(target, source)))
     return found

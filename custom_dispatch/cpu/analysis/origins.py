@@ -12,18 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
+from custom_dispatch import ptx
 from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import registers_in, written_operands
-from custom_dispatch.ptx import (
-    TYPE_BITS,
-    Address,
-    Entry,
-    Instruction,
-    Operand,
-    Pair,
-    Symbol,
-    Vector,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +40,23 @@ class Origins:
     - `variables`: names of the variables that have memory.
     """
 
-    def __init__(self, entry: Entry, bindings: int, variables: Set[str]) -> None:
+    def __init__(self, entry: ptx.Entry, bindings: int, variables: Set[str]) -> None:
         self._parameters = {
             parameter.name: Origin(binding=index)
             for index, parameter in enumerate(entry.parameters[:bindings])
         }
         self._variables = variables
         self._of: dict[str, frozenset[Origin]] = {}
-        instructions = [s for s in entry.body if isinstance(s, Instruction)]
+        instructions = [s for s in entry.body if isinstance(s, ptx.Instruction)]
         while sum(map(self._follow, instructions)):  # each time all of them
             pass
 
-    def of(self, operand: Operand) -> Origin | None:
+    def of(self, operand: ptx.Operand) -> Origin | None:
         """The one origin of an address, or None where there is not just one."""
         found = frozenset[Origin]().union(*self._sources(operand))
         return next(iter(found)) if len(found) == 1 and _UNKNOWN not in found else None
 
-    def _follow(self, instruction: Instruction) -> bool:
+    def _follow(self, instruction: ptx.Instruction) -> bool:
         """Add an instruction's results; whether that changed anything."""
         base = opcode_base(instruction)
         count = written_operands(instruction)
@@ -81,10 +72,10 @@ class Origins:
         return changed
 
     def _made_by(
-        self, instruction: Instruction, base: str, sources: tuple[Operand, ...]
+        self, instruction: ptx.Instruction, base: str, sources: tuple[ptx.Operand, ...]
     ) -> frozenset[Origin]:
         if base in _LOADS and "param" not in instruction.parts:
-            wide = TYPE_BITS.get(instruction.parts[-1], 0) == 64
+            wide = ptx.TYPE_BITS.get(instruction.parts[-1], 0) == 64
             return frozenset({_UNKNOWN}) if wide else _NONE  # no address fits into less
         if base in _LOADS:
             sources = sources[:1]
@@ -92,19 +83,19 @@ class Origins:
         addresses = [origins for origins in each if origins - {_UNKNOWN}]
         return _NONE.union(*(each if base in _CHOICES or not addresses else addresses))
 
-    def _sources(self, operand: Operand) -> Iterator[frozenset[Origin]]:
-        if isinstance(operand, Symbol):
+    def _sources(self, operand: ptx.Operand) -> Iterator[frozenset[Origin]]:
+        if isinstance(operand, ptx.Symbol):
             if operand.name in self._parameters:
                 yield frozenset({self._parameters[operand.name]})
             elif operand.name in self._variables:
                 yield frozenset({Origin(variable=operand.name)})
-        elif isinstance(operand, Address):
+        elif isinstance(operand, ptx.Address):
             if operand.base is not None:
                 yield from self._sources(operand.base)
-        elif isinstance(operand, Vector):
+        elif isinstance(operand, ptx.Vector):
             for element in operand.elements:
                 yield from self._sources(element)
-        elif isinstance(operand, Pair):
+        elif isinstance(operand, ptx.Pair):
             yield from self._sources(operand.first)
         else:
             for register in registers_in(operand):

@@ -15,13 +15,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
-from custom_dispatch.cpu.text.builder import (
-    POINTER,
-    Builder,
-    Given,
-    bytes_of,
-    function_text,
-)
+from custom_dispatch.cpu.text import builder
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import Instruction, Integer, Location
 
@@ -32,7 +26,7 @@ CONTEXT: Final = "%context"
 class Structure:
     """Something in memory, whose fields are attributes."""
 
-    def __init__(self, b: Builder, at: str) -> None:
+    def __init__(self, b: builder.Builder, at: str) -> None:
         self.b = b
         self.at = at
 
@@ -47,7 +41,7 @@ class Field:
     def __get__(self, of: Structure, owner: type[Structure]) -> SsaValue:
         return of.b.load(of.b.offset(of.at, self._offset), self._type)
 
-    def __set__(self, of: Structure, value: Given) -> None:
+    def __set__(self, of: Structure, value: builder.Given) -> None:
         of.b.store(value, of.b.offset(of.at, self._offset), self._type)
 
 
@@ -59,7 +53,7 @@ class _Layout:
 
     def field(self, kind: str) -> Field:
         """The next field."""
-        size = bytes_of(kind)
+        size = builder.bytes_of(kind)
         return Field(self.bytes(size, size), kind)
 
     def bytes(self, size: int, align: int = 8) -> int:
@@ -86,7 +80,7 @@ class Found(Structure):
     other = _of.field("i32")
     offset = _of.field("i64")
     size = _of.field("i64")
-    object_ = _of.field(POINTER)
+    object_ = _of.field(builder.POINTER)
     length = _of.field("i64")
     SIZE: Final = _of.size
 
@@ -94,7 +88,7 @@ class Found(Structure):
 class Context(Structure):
     """A block's context."""
 
-    def __init__(self, b: Builder, at: str = CONTEXT) -> None:
+    def __init__(self, b: builder.Builder, at: str = CONTEXT) -> None:
         super().__init__(b, at)
 
     _of = _Layout()
@@ -106,21 +100,21 @@ class Context(Structure):
     """When all threads of the block last met."""
     block: Final = _of.bytes(12, 4)
     """Its place in the grid: x, y and z, each an i32."""
-    shared = _of.field(POINTER)
+    shared = _of.field(builder.POINTER)
     shared_bytes = _of.field("i64")
-    shared_cells = _of.field(POINTER)
-    records = _of.field(POINTER)
+    shared_cells = _of.field(builder.POINTER)
+    records = _of.field(builder.POINTER)
     """The threads' records; null where only barriers of the whole block put threads in order."""
-    regions = _of.field(POINTER)
+    regions = _of.field(builder.POINTER)
     region_count = _of.field("i32")
     width = _of.field("i32")
     height = _of.field("i32")
     """Threads of the block in x and y."""
     local_bytes = _of.field("i64")
     """Local memory at the start of a thread's state."""
-    kernel = _of.field(POINTER)
+    kernel = _of.field(builder.POINTER)
     """The kernel's name."""
-    chunks = _of.field(POINTER)
+    chunks = _of.field(builder.POINTER)
     """The last chunk of shadow that was made; each begins with a pointer to the one before."""
     spins = _of.field("i32")
     """Strong accesses of the running thread since it last waited."""
@@ -143,7 +137,7 @@ class Context(Structure):
     """What the threads knew that have come to each of the 16 barriers, one stamp a warp."""
     kept: Final = _of.bytes(MOST_KEPT * Found.SIZE)
     """The findings after which the block went on."""
-    uses = _of.field(POINTER)
+    uses = _of.field(builder.POINTER)
     """By thread, two words of bits: the loads whose values it used, and those that raced."""
     SIZE: Final = _of.size
 
@@ -152,9 +146,9 @@ class Region(Structure):
     """An operand, or a variable of the module."""
 
     _of = _Layout()
-    base = _of.field(POINTER)
+    base = _of.field(builder.POINTER)
     length = _of.field("i64")
-    cells = _of.field(POINTER)
+    cells = _of.field(builder.POINTER)
     """Pointers to chunks of shadow; null until touched."""
     name = _of.field("i32")
     """Texts are given by their place among the module's texts."""
@@ -215,7 +209,7 @@ class Site(Structure):
     """Spaces."""
 
 
-def text_at(b: Builder, place: SsaValue) -> SsaValue:
+def text_at(b: builder.Builder, place: SsaValue) -> SsaValue:
     """A text of the module, from its place among them, an i32."""
     return b.offset(b.address_of("check.texts"), place.resize(64))
 
@@ -230,22 +224,22 @@ def text_global(symbol: str, text: str | bytes) -> str:
     )
 
 
-def site_at(b: Builder, number: str) -> Site:
+def site_at(b: builder.Builder, number: str) -> Site:
     """A site, from its number, an i32."""
     return Site(b, b.element(b.address_of("check.sites"), number, Site.SIZE))
 
 
-def number_of(b: Builder, pointer: str) -> SsaValue:
+def number_of(b: builder.Builder, pointer: str) -> SsaValue:
     """A pointer as an i64."""
-    return b.cast("ptrtoint", pointer, POINTER, "i64")
+    return b.cast("ptrtoint", pointer, builder.POINTER, "i64")
 
 
-def is_null(b: Builder, pointer: str) -> SsaValue:
+def is_null(b: builder.Builder, pointer: str) -> SsaValue:
     """Whether a pointer is null."""
     return number_of(b, pointer).cmp("eq", 0)
 
 
-def tick(b: Builder) -> SsaValue:
+def tick(b: builder.Builder) -> SsaValue:
     """The time, after which the clock goes on."""
     now = Context(b).now
     Context(b).now = now + 1
@@ -264,7 +258,7 @@ _FUNCTIONS: Final = {
     "conflict": ("thread record kind", "i1"),
     "note": ("thread site cell size must_be_written offset object length", "i1"),
     "settle": ("threads", ""),
-    "cell": ("region offset", POINTER),
+    "cell": ("region offset", builder.POINTER),
     "free_cells": ("", ""),
     "access": ("thread site address size state", "i1"),
 }
@@ -272,7 +266,7 @@ _FUNCTIONS: Final = {
 result's type."""
 _ARGUMENT_TYPES: Final = {
     **dict.fromkeys(("address", "offset", "length"), "i64"),
-    **dict.fromkeys(("record", "cell", "object", "region", "state"), POINTER),
+    **dict.fromkeys(("record", "cell", "object", "region", "state"), builder.POINTER),
     "must_be_written": "i1",
 }
 """Types of arguments that are no i32."""
@@ -289,22 +283,22 @@ def functions(**writers: Callable[..., None]) -> list[str]:
     """
     lines = []
     for name, write in writers.items():
-        b = Builder()
+        b = builder.Builder()
         arguments, result = _FUNCTIONS[name]
         given = {a: b.named(f"%{a}", _ARGUMENT_TYPES.get(a, "i32")) for a in arguments.split()}
         write(b, **given)
         if not result:
             b.return_()
-        every = [(CONTEXT, POINTER), *((value, value.type) for value in given.values())]
-        lines += function_text(f"check.{name}", every, b.lines, result, "no_inline")
+        every = [(CONTEXT, builder.POINTER), *((value, value.type) for value in given.values())]
+        lines += builder.function_text(f"check.{name}", every, b.lines, result, "no_inline")
     return lines
 
 
-def call(b: Builder, name: str, *given: Given, context: str = CONTEXT) -> SsaValue:
+def call(b: builder.Builder, name: str, *given: builder.Given, context: str = CONTEXT) -> SsaValue:
     """Call such a function; returns its result, or an empty text where it has none."""
     arguments, result = _FUNCTIONS[name]
     types = [_ARGUMENT_TYPES.get(argument, "i32") for argument in arguments.split()]
-    passed = [(context, POINTER), *zip(given, types, strict=True)]
+    passed = [(context, builder.POINTER), *zip(given, types, strict=True)]
     return b.call(f"check.{name}", passed, result)
 
 

@@ -9,14 +9,8 @@ from __future__ import annotations
 import struct
 
 from custom_dispatch.cpu.analysis.suspension import is_barrier
+from custom_dispatch.cpu.checked import monitor
 from custom_dispatch.cpu.checked.finding import Finding, find, stage
-from custom_dispatch.cpu.checked.monitor import (
-    Site,
-    Sites,
-    Who,
-    site_at,
-    text_global,
-)
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
@@ -31,7 +25,7 @@ class WaitingChecks:
     - `sites`: those of the module, to which the places are added.
     """
 
-    def __init__(self, kernel: CpuKernel, memory: BlockMemory, sites: Sites) -> None:
+    def __init__(self, kernel: CpuKernel, memory: BlockMemory, sites: monitor.Sites) -> None:
         self._memory = memory
         self._sites = sites
         self._table = f"check.waits.{kernel.symbol}"
@@ -47,12 +41,14 @@ class WaitingChecks:
         self._has_aligned |= aligned
         exchange = instruction.parts[0] in ("shfl", "vote")
         self._has_exchanges |= exchange
-        kind = Site.ALIGNED * aligned | Site.EXCHANGE * exchange
+        kind = monitor.Site.ALIGNED * aligned | monitor.Site.EXCHANGE * exchange
         self._places.append(self._sites.add(instruction, kind=kind))
 
     def table(self) -> str:
         """The sites of all places, as a global variable."""
-        return text_global(self._table, struct.pack(f"<{len(self._places)}i", *self._places))
+        return monitor.text_global(
+            self._table, struct.pack(f"<{len(self._places)}i", *self._places)
+        )
 
     def converged(self, b: Builder, free: SsaValue | None = None) -> None:
         """Report threads of a warp that have come to different barriers, and end the block.
@@ -88,7 +84,7 @@ class WaitingChecks:
         *_, first, second = fold(b, memory.threads, start, look)
         with when(b, second.cmp("ne", none)):
             here, there = (self._site_of_wait(b, thread) for thread in (first, second))
-            other = there << Who.SITE_SHIFT | second
+            other = there << monitor.Who.SITE_SHIFT | second
             find(b, Finding.DIVERGED, thread=first, site=here, other=other)
             b.branch("ended")
             b.block(b.fresh_label("found"))
@@ -98,7 +94,7 @@ class WaitingChecks:
         if not self._has_exchanges:
             return
         site = self._site_of_place(b, place)
-        exchange = site_at(b, site).kind & Site.EXCHANGE
+        exchange = monitor.site_at(b, site).kind & monitor.Site.EXCHANGE
         with when(b, exchange.cmp("ne", 0) & absent.cmp("ne", 0)):
             lane = b.call_intrinsic("llvm.cttz", [absent, 1], "i32", ["i32", "i1"])
             stage(b, Finding.ABSENT, thread=leader, site=site, offset=lane.resize(64))
@@ -112,7 +108,7 @@ class WaitingChecks:
     def _is_aligned(self, b: Builder, place: SsaValue, waits: SsaValue) -> SsaValue:
         """Whether a thread waits, and at a barrier to which all threads of a warp have to come."""
         site = self._site_of_place(b, place)
-        aligned = site_at(b, site).kind >> 4
+        aligned = monitor.site_at(b, site).kind >> 4
         return waits & aligned.resize(1)
 
     def deadlock(self, b: Builder) -> None:
@@ -138,7 +134,7 @@ class WaitingChecks:
         b.branch(after)
         b.block(together)
         site, other = (self._site_of_wait(b, cell.get()) for cell in (here, there))
-        other = other << Who.SITE_SHIFT | there.get()
+        other = other << monitor.Who.SITE_SHIFT | there.get()
         find(b, Finding.DEADLOCK, thread=here.get(), site=site, other=other)
         b.branch(after)
         b.block(after)

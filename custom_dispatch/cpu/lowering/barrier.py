@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.ssa_value import SsaValue
-from custom_dispatch.cpu.threads.block_memory import (
-    ARRIVED,
-    BARRIERS,
-    LAST_COUNT,
-    LAST_SUM,
-    NEEDED,
-    SUM,
-    WAITING,
-    count_up,
-)
+from custom_dispatch.cpu.threads import block_memory
 from custom_dispatch.ptx import Operand
 
 _MODIFIERS = frozenset({"sync", "arrive", "red", "aligned", "cta"})
@@ -49,7 +40,7 @@ def lower_barrier(frame: Frame) -> None:
 
 
 def _number(frame: Frame, operand: Operand) -> SsaValue:
-    return frame.integer(operand, 32) & (BARRIERS - 1)
+    return frame.integer(operand, 32) & (block_memory.BARRIERS - 1)
 
 
 def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
@@ -59,8 +50,8 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
     at = _number(frame, number)
     if frame.checks is not None:
         frame.checks.come(frame.b, at)
-    count_up(b, memory, at, ARRIVED, frame.count())
-    b.store(frame.integer(count, 32), memory.barrier(b, at, NEEDED))
+    block_memory.count_up(b, memory, at, block_memory.ARRIVED, frame.count())
+    b.store(frame.integer(count, 32), memory.barrier(b, at, block_memory.NEEDED))
 
 
 def _come(
@@ -75,11 +66,11 @@ def _come(
         at = _number(frame, number)
         if frame.checks is not None:
             frame.checks.come(frame.b, at)
-        count_up(b, memory, at, WAITING, frame.count())
+        block_memory.count_up(b, memory, at, block_memory.WAITING, frame.count())
         needed = b.const(0, 32) if count is None else frame.integer(count, 32)
-        b.store(needed, memory.barrier(b, at, NEEDED))
+        b.store(needed, memory.barrier(b, at, block_memory.NEEDED))
     if predicate is not None:
-        count_up(b, memory, at, SUM, frame.count(predicate))
+        block_memory.count_up(b, memory, at, block_memory.SUM, frame.count(predicate))
     return at
 
 
@@ -90,10 +81,10 @@ def _reduce(frame: Frame, operands: list[Operand]) -> None:
     at = _come(frame, number, given, frame.predicate(condition))
     frame.waits().wait_at_barrier(at, keep=[number])
     at = b.const(0, 32) if memory.lockstep else _number(frame, number)
-    total = b.load(memory.barrier(b, at, LAST_SUM))
+    total = b.load(memory.barrier(b, at, block_memory.LAST_SUM))
     if "popc" in frame.parts:
         frame.put(d, total)
     elif "or" in frame.parts:
         frame.put(d, total.cmp("ne", 0))
     else:
-        frame.put(d, total.cmp("eq", b.load(memory.barrier(b, at, LAST_COUNT))))
+        frame.put(d, total.cmp("eq", b.load(memory.barrier(b, at, block_memory.LAST_COUNT))))

@@ -12,6 +12,7 @@ import math
 import struct
 from collections.abc import Iterable, Sequence
 
+from custom_dispatch import ptx
 from custom_dispatch.cpu.lowering.special_registers import special_register
 from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.numbers.rounding import widen
@@ -22,17 +23,6 @@ from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.errors import PtxError
 from custom_dispatch.format.keys import Failure
-from custom_dispatch.ptx import (
-    TYPE_BITS,
-    Address,
-    Float,
-    Instruction,
-    Integer,
-    Operand,
-    Register,
-    SpecialRegister,
-    Symbol,
-)
 
 _LARGEST_F32 = 3.4028234663852886e38
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -63,11 +53,11 @@ class Frame:
         self.variables: dict[str, str] = {}
         self.coroutine: Waits | None = None
         """Where the thread can wait for others."""
-        self.current: Instruction | None = None
+        self.current: ptx.Instruction | None = None
         """The instruction being lowered, or None before the first."""
 
     @property
-    def instruction(self) -> Instruction:
+    def instruction(self) -> ptx.Instruction:
         """The instruction being lowered."""
         if self.current is None:
             raise TypeError("no instruction is being lowered")
@@ -80,9 +70,9 @@ class Frame:
 
     # ---- what the kernel declares
 
-    def declare_register(self, register: Register) -> None:
+    def declare_register(self, register: ptx.Register) -> None:
         """Give a register its slot, set to zero."""
-        bits = TYPE_BITS.get(register.type)
+        bits = ptx.TYPE_BITS.get(register.type)
         if bits is None:
             raise self.malformed(f"register `{register.name}` has the type `.{register.type}`")
         if register.name in self.local:
@@ -177,7 +167,7 @@ class Frame:
         """The error for PTX that no compiler prints."""
         return malformed(self.thread.entry.name, what, self.current)
 
-    def operands(self, count: int) -> tuple[Operand, ...]:
+    def operands(self, count: int) -> tuple[ptx.Operand, ...]:
         """The instruction's operands when there are as many as there must be."""
         instruction = self.instruction
         if len(instruction.operands) != count:
@@ -195,22 +185,22 @@ class Frame:
 
     # ---- reading
 
-    def taking(self, *bits: int) -> tuple[Operand, list[SsaValue]]:
+    def taking(self, *bits: int) -> tuple[ptx.Operand, list[SsaValue]]:
         """The instruction's first operand, and its others as integers of so many bits each."""
         d, *sources = self.operands(1 + len(bits))
         return d, list(map(self.integer, sources, bits))
 
-    def integer(self, operand: Operand, bits: int) -> SsaValue:
+    def integer(self, operand: ptx.Operand, bits: int) -> SsaValue:
         """An operand's low bits as an integer; a narrower register is extended."""
         b = self.b
-        if isinstance(operand, Register):
+        if isinstance(operand, ptx.Register):
             value = self.read(operand.name)
             return (value ^ 1 if operand.negated else value).resize(bits)
-        if isinstance(operand, Integer):
+        if isinstance(operand, ptx.Integer):
             return b.const(operand.value, bits)
-        if isinstance(operand, Float):
+        if isinstance(operand, ptx.Float):
             return b.const(self._literal(operand, bits), bits)
-        if isinstance(operand, SpecialRegister):
+        if isinstance(operand, ptx.SpecialRegister):
             special = special_register(b, self.thread, self.place_in_block, operand)
             if special is None:
                 reason = f"the CPU target has no special register `{operand.name}`"
@@ -218,25 +208,25 @@ class Frame:
                     raise self.malformed(reason)
                 raise self.unsupported(reason)
             return special.resize(bits)
-        if isinstance(operand, Symbol) and operand.name in self.memory.shared.offsets:
+        if isinstance(operand, ptx.Symbol) and operand.name in self.memory.shared.offsets:
             return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
-        if isinstance(operand, Symbol):
+        if isinstance(operand, ptx.Symbol):
             return self.pointer(operand).cast("ptrtoint", "i64").resize(bits)
         raise self.malformed(f"the operand `{shown(operand)}` has no lowering")
 
-    def predicate(self, operand: Operand) -> SsaValue:
+    def predicate(self, operand: ptx.Operand) -> SsaValue:
         """A predicate operand as i1, negated if written so."""
         return self.integer(operand, 1)
 
-    def float(self, operand: Operand, type_name: str) -> SsaValue:
+    def float(self, operand: ptx.Operand, type_name: str) -> SsaValue:
         """An operand as what is computed with: an f64 as itself, all others as f32."""
         value = self.integer(operand, FLOAT_BITS[type_name])
         return widen(value, type_name) if value.bits == 16 else value.as_float()
 
-    def pointer(self, operand: Operand) -> SsaValue:
+    def pointer(self, operand: ptx.Operand) -> SsaValue:
         """An operand's value as a pointer."""
         b = self.b
-        if isinstance(operand, Symbol):
+        if isinstance(operand, ptx.Symbol):
             if operand.name in self.variables:
                 return b.offset(self.variables[operand.name], operand.offset)
             if operand.name in self.thread.globals:
@@ -245,9 +235,9 @@ class Frame:
             raise self.malformed(f"`{operand.name}` is no variable that the CPU target places")
         return self.integer(operand, 64).cast("inttoptr", POINTER)
 
-    def address(self, operand: Operand, space: str = "generic") -> SsaValue:
+    def address(self, operand: ptx.Operand, space: str = "generic") -> SsaValue:
         """The pointer of a memory operand; in shared memory, addresses count from its start."""
-        if not isinstance(operand, Address) or operand.extra:
+        if not isinstance(operand, ptx.Address) or operand.extra:
             raise self.malformed(f"`{shown(operand)}` is no address of memory")
         if space == "shared":
             base = self.b.const(0, 64)
@@ -262,37 +252,39 @@ class Frame:
             self.checks.access(self.b, self.current, operand, space, pointer)
         return pointer
 
-    def check_part(self, operand: Operand, space: str, places: Sequence[str], size: Given) -> None:
+    def check_part(
+        self, operand: ptx.Operand, space: str, places: Sequence[str], size: Given
+    ) -> None:
         """Say of some places, at or beyond a memory operand, that so many bytes are accessed there.
 
         Only for instructions whose whole access cannot be told from the operand.
         """
         instruction = self.current
-        if self.checks is not None and instruction is not None and isinstance(operand, Address):
+        if self.checks is not None and instruction is not None and isinstance(operand, ptx.Address):
             self.checks.part(self.b, instruction, operand, space, places, size)
 
-    def is_variable(self, operand: Operand) -> bool:
+    def is_variable(self, operand: ptx.Operand) -> bool:
         """Whether a memory operand names a variable of the thread."""
         return (
-            isinstance(operand, Address)
-            and isinstance(operand.base, Symbol)
+            isinstance(operand, ptx.Address)
+            and isinstance(operand.base, ptx.Symbol)
             and operand.base.name in self.variables
         )
 
     # ---- writing
 
-    def put(self, operand: Operand, value: SsaValue, *, signed: bool = False) -> None:
+    def put(self, operand: ptx.Operand, value: SsaValue, *, signed: bool = False) -> None:
         """Write a number; a wider register gets an integer extended by its sign or with zeros."""
         value = value.as_bits() if value.type[0] == "f" else value
-        if isinstance(operand, Symbol) and operand.name == "_":
+        if isinstance(operand, ptx.Symbol) and operand.name == "_":
             return
-        if not isinstance(operand, Register):
+        if not isinstance(operand, ptx.Register):
             raise self.malformed(f"`{shown(operand)}` is no register to write")
         self.write(operand.name, value.resize(self.width(operand.name), signed=signed))
 
     # ---- inside
 
-    def _literal(self, literal: Float, bits: int) -> int:
+    def _literal(self, literal: ptx.Float, bits: int) -> int:
         """A literal's bits in another width: ``1.0`` may stand for an f32."""
         if literal.width == bits:
             return literal.bits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from custom_dispatch import ptx
 from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.checked.finding import Finding
@@ -14,16 +15,6 @@ from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import shown
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.format.keys import Failure
-from custom_dispatch.ptx import (
-    TYPE_BITS,
-    Address,
-    Integer,
-    Operand,
-    Register,
-    Symbol,
-    Vector,
-    elements_of,
-)
 
 _SPACES = ("global", "local", "const", "param", "shared")
 _OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
@@ -38,15 +29,15 @@ def lower_move(frame: Frame) -> None:
     _, *modifiers, type_name = frame.parts
     frame.check_modifiers(modifiers)
     d, a = frame.operands(2)
-    bits = TYPE_BITS[type_name]
+    bits = ptx.TYPE_BITS[type_name]
     for vector in (d, a):
-        if isinstance(vector, Vector) and (not vector.elements or bits % len(vector.elements)):
+        if isinstance(vector, ptx.Vector) and (not vector.elements or bits % len(vector.elements)):
             raise frame.unsupported("a vector that does not divide the type")
-    if isinstance(d, Vector):
+    if isinstance(d, ptx.Vector):
         width = bits // len(d.elements)
         for element, part in zip(d.elements, split(frame.integer(a, bits), width), strict=True):
             frame.put(element, part)
-    elif isinstance(a, Vector):
+    elif isinstance(a, ptx.Vector):
         width = bits // len(a.elements)
         frame.put(d, join([frame.integer(element, width) for element in a.elements], bits))
     else:
@@ -65,7 +56,7 @@ def lower_cvta(frame: Frame) -> None:
         frame.put(d, value - start if modifiers else value + start)
         return
     frame.check_modifiers(modifiers, frozenset({"to", "global", "local", "const"}))
-    d, (address,) = frame.taking(TYPE_BITS[type_name])
+    d, (address,) = frame.taking(ptx.TYPE_BITS[type_name])
     frame.put(d, address)
 
 
@@ -91,7 +82,7 @@ def _place_and_order(frame: Frame) -> tuple[str, str]:
     return space, how
 
 
-def _two_operands(frame: Frame) -> tuple[Operand, Operand]:
+def _two_operands(frame: Frame) -> tuple[ptx.Operand, ptx.Operand]:
     """Those of a load or store; a cache-policy operand, third, is a hint like the others."""
     if len(frame.instruction.operands) != 3:
         frame.operands(2)
@@ -103,11 +94,11 @@ def lower_load(frame: Frame) -> None:
     b, type_name = frame.b, frame.parts[-1]
     space, how = _place_and_order(frame)
     d, source = _two_operands(frame)
-    bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
+    bits, signed = ptx.TYPE_BITS[type_name], type_name.startswith("s")
     is_parameter = space == "param" and not frame.is_variable(source)
     base = "" if is_parameter else frame.address(source, space)
-    for index, target in enumerate(elements_of(d)):
-        if isinstance(target, Symbol) and target.name == "_":
+    for index, target in enumerate(ptx.elements_of(d)):
+        if isinstance(target, ptx.Symbol) and target.name == "_":
             continue
         place = index * bits // 8
         if is_parameter:
@@ -117,14 +108,14 @@ def lower_load(frame: Frame) -> None:
         frame.put(target, value, signed=signed)
 
 
-def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> SsaValue:
+def _parameter(frame: Frame, operand: ptx.Operand, bits: int, offset: int) -> SsaValue:
     """Bits of a parameter of the kernel, from an operand of `ld.param`, some bytes further on.
 
     On the CPU each is an argument of the thread's function: a pointer for a binding, and an i32
     for each word of the rest (`custom_dispatch.kernel.abi`).
     """
     thread = frame.thread
-    if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+    if not isinstance(operand, ptx.Address) or not isinstance(operand.base, ptx.Symbol):
         raise frame.malformed(f"`{shown(operand)}` is no parameter")
     name = operand.base.name
     index = next((i for i, p in enumerate(thread.entry.parameters) if p.name == name), None)
@@ -145,13 +136,13 @@ def _parameter(frame: Frame, operand: Operand, bits: int, offset: int) -> SsaVal
 
 def lower_store(frame: Frame) -> None:
     """`st`."""
-    b, bits = frame.b, TYPE_BITS[frame.parts[-1]]
+    b, bits = frame.b, ptx.TYPE_BITS[frame.parts[-1]]
     space, how = _place_and_order(frame)
     target, source = _two_operands(frame)
     if space == "const" or (space == "param" and not frame.is_variable(target)):
         raise frame.unsupported()
     base = frame.address(target, space)
-    for index, element in enumerate(elements_of(source)):
+    for index, element in enumerate(ptx.elements_of(source)):
         value = frame.integer(element, bits)
         b.store(value, b.offset(base, index * bits // 8), int_type(bits), how=how)
 
@@ -235,7 +226,7 @@ def lower_async_copy(frame: Frame) -> None:
     if len(operands) not in (3, 4):
         frame.operands(3)
     target, source, size, *rest = operands
-    if not isinstance(size, Integer) or size.value not in (4, 8, 16):
+    if not isinstance(size, ptx.Integer) or size.value not in (4, 8, 16):
         raise frame.unsupported()
     to, at = frame.address(target, "shared"), frame.address(source)
     if frame.checks is not None:
@@ -264,12 +255,12 @@ def lower_async_copy(frame: Frame) -> None:
         _copy(b, at, to, place.resize(64), is_given, 1)
 
 
-def _is_ignored(operand: Operand) -> bool:
+def _is_ignored(operand: ptx.Operand) -> bool:
     """Whether a fourth operand says if the source is ignored, and not how much there is of it."""
-    return isinstance(operand, Register) and operand.type == "pred"
+    return isinstance(operand, ptx.Register) and operand.type == "pred"
 
 
-def _read(frame: Frame, size: int, rest: list[Operand]) -> Given:
+def _read(frame: Frame, size: int, rest: list[ptx.Operand]) -> Given:
     """How many bytes of the source are read."""
     if not rest:
         return size

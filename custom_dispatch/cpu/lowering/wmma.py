@@ -10,14 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from custom_dispatch.cpu.lowering import matrix
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.lowering.matrix import (
-    ELEMENT_BITS,
-    fragment,
-    numbers_in,
-    pack_sums,
-    unpack_sums,
-)
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.text.builder import int_type
 from custom_dispatch.cpu.text.ssa_value import SsaValue
@@ -63,7 +57,7 @@ def _layout(frame: Frame, which: str, shape: str, kind: str) -> _Layout:
     allowed = ("f16", "bf16", "tf32", *_INTEGERS) if which in "ab" else ("f16", "f32", "s32")
     if kind not in allowed:
         raise frame.unsupported()
-    bits = {"f32": 32, "s32": 32}.get(kind) or ELEMENT_BITS[kind]
+    bits = {"f32": 32, "s32": 32}.get(kind) or matrix.ELEMENT_BITS[kind]
     if which == "a":
         return _Layout(m, k, bits, along_rows=True)
     if which == "b":
@@ -149,12 +143,12 @@ def _multiply(frame: Frame) -> None:
     for operand, layout in zip(sources, (left, right), strict=True):
         registers = elements_of(operand)
         words += [frame.integer(r, 32) for r in registers[: layout.held * layout.bits // 32]]
-    addends = fragment(frame, c, 4 if c_type == "f16" else 8)
-    results = fragment(frame, d, 4 if d_type == "f16" else 8)
+    addends = matrix.fragment(frame, c, 4 if c_type == "f16" else 8)
+    results = matrix.fragment(frame, d, 4 if d_type == "f16" else 8)
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
-    total = unpack_sums(frame, addends, c_type)
-    pack_sums(frame, results, _summed(frame, a_type, (left, right), total), d_type)
+    total = matrix.unpack_sums(frame, addends, c_type)
+    matrix.pack_sums(frame, results, _summed(frame, a_type, (left, right), total), d_type)
 
 
 def _summed(
@@ -168,10 +162,10 @@ def _summed(
     before = left.held // per_word  # words of A, which are shown before those of B
     columns = [column + i for i in range(len(sums))]
     for k in range(0, left.length, per_word):
-        x = numbers_in(waits.seen(_lane(left, row, k), k % left.held // per_word), kind)
+        x = matrix.numbers_in(waits.seen(_lane(left, row, k), k % left.held // per_word), kind)
         for index, place in enumerate(columns):
             word = before + k % right.held // per_word
-            y = numbers_in(waits.seen(_lane(right, place, k), word), kind)
+            y = matrix.numbers_in(waits.seen(_lane(right, place, k), word), kind)
             for one, other in zip(x, y, strict=True):
                 sums[index] = sums[index] + one * other
     return sums

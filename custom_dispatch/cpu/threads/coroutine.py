@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from custom_dispatch.cpu.analysis.liveness import (
-    Live,
-    kept_across,
-    live_after,
-    live_before,
-    local_registers,
-)
+from custom_dispatch.cpu.analysis import liveness
 from custom_dispatch.cpu.analysis.suspension import suspends
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.waits import Waits
@@ -37,7 +31,7 @@ class Coroutine(Waits):
     `live`: by the ``id`` of an instruction: itself and the registers live after it.
     """
 
-    def __init__(self, frame: Frame, live: Live) -> None:
+    def __init__(self, frame: Frame, live: liveness.Live) -> None:
         super().__init__(frame.b)
         self._frame = frame
         self.memory = frame.memory
@@ -97,7 +91,7 @@ class Coroutine(Waits):
         b = self.b
         self._set_status(status)
         instruction = self._frame.current
-        names = kept_across(instruction, self._live, keep)
+        names = liveness.kept_across(instruction, self._live, keep)
         ordered = (self._frame.slot(name) for name in names)
         slots = sorted(ordered, key=lambda slot: -slot[2])
         place = -(-self._local_bytes // 8) * 8
@@ -129,12 +123,12 @@ class Coroutine(Waits):
 
 def step_function(thread: ThreadCode) -> list[str]:
     """The lines of ``@symbol.step``; sets the size of a state in the block's memory."""
-    live = live_after(thread.graph, suspends, live_before(thread.graph))
+    live = liveness.live_after(thread.graph, suspends, liveness.live_before(thread.graph))
     b, memory = FunctionBuilder(thread.kernel.symbol), thread.memory
     frame = Frame(b, thread)
     coroutine = Coroutine(frame, live)
     frame.coroutine = coroutine
-    frame.local = local_registers(thread.graph, suspends)
+    frame.local = liveness.local_registers(thread.graph, suspends)
     declare(frame)
     place = b.load(memory.place(b, THREAD_NUMBER))
     entry_lines = len(b.lines)

@@ -16,16 +16,7 @@ from custom_dispatch.cpu.checked.monitor import call
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
-from custom_dispatch.cpu.threads.block_memory import (
-    DONE,
-    FINISHED,
-    IN_WARP,
-    RUNNING,
-    clear_barriers,
-    each_released,
-    release_barriers,
-    turn_over,
-)
+from custom_dispatch.cpu.threads import block_memory
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
 from custom_dispatch.format.keys import Failure
 
@@ -53,12 +44,12 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
     by_lanes = not memory.lockstep and not memory.by_warps
     cells = [Cell(b, 0) for _ in range(3 if by_lanes else 0)]
     alive = Cell(b, 0)
-    clear_barriers(b, memory)
+    block_memory.clear_barriers(b, memory)
     units = b.const(memory.units, 32)
     with loop(b, units) as number:
         b.store(0, memory.place(b, number))
         if not memory.lockstep:
-            b.store(RUNNING, memory.status(b, number))
+            b.store(block_memory.RUNNING, memory.status(b, number))
     b.branch("round")
     b.block("round")
     alive.set(0)
@@ -68,7 +59,7 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
         with loop(b, units) as number:
             (_run_warp if memory.by_warps else _run_thread)(b, thread, number, alive)
     if memory.lockstep:
-        turn_over(b, memory, alive.get())
+        block_memory.turn_over(b, memory, alive.get())
         if thread.checks is not None:
             thread.checks.waiting.converged(b)
             call(b, "all_met")
@@ -97,9 +88,9 @@ def _run_thread(b: Builder, thread: ThreadCode, number: SsaValue, alive: Cell) -
     """Run a thread in lockstep with others, if it has not ended; count it if it goes on."""
     memory = thread.memory
     place = b.load(memory.place(b, number))
-    with when(b, place.cmp("ne", FINISHED)):
+    with when(b, place.cmp("ne", block_memory.FINISHED)):
         _step(b, thread, number)
-        goes_on = b.load(memory.place(b, number)).cmp("ne", FINISHED)
+        goes_on = b.load(memory.place(b, number)).cmp("ne", block_memory.FINISHED)
         alive.set(alive.get() + goes_on.resize(32))
 
 
@@ -107,9 +98,9 @@ def _run_warp(b: Builder, thread: ThreadCode, number: SsaValue, alive: Cell) -> 
     """Run a warp to its next barrier, if it can go on; count its threads that have not ended."""
     memory = thread.memory
     if memory.lockstep:
-        runs = b.load(memory.place(b, number)).cmp("ne", FINISHED)
+        runs = b.load(memory.place(b, number)).cmp("ne", block_memory.FINISHED)
     else:
-        runs = b.load(memory.status(b, number)).cmp("eq", RUNNING)
+        runs = b.load(memory.status(b, number)).cmp("eq", block_memory.RUNNING)
     with when(b, runs):
         first = number << 5
         state = memory.state(b, number)
@@ -151,10 +142,10 @@ def _run_each(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell]) ->
     memory = thread.memory
     with loop(b, lanes) as lane:
         number = first + lane
-        with when(b, b.load(memory.status(b, number)).cmp("eq", RUNNING)):
+        with when(b, b.load(memory.status(b, number)).cmp("eq", block_memory.RUNNING)):
             _step(b, thread, number)
         status = b.load(memory.status(b, number))
-        for cell, wanted in ((waiting, IN_WARP), (ended, DONE)):
+        for cell, wanted in ((waiting, block_memory.IN_WARP), (ended, block_memory.DONE)):
             bit = status.cmp("eq", wanted).resize(32) << lane
             cell.set(cell.get() | bit)
 
@@ -164,13 +155,13 @@ def _release_barriers(b: Builder, thread: ThreadCode, alive: Cell) -> None:
     memory, checks = thread.memory, thread.checks
     b.cond_branch(alive.get().cmp("eq", 0), "ended", "barriers")
     b.block("barriers")
-    free = release_barriers(b, memory, alive.get())
+    free = block_memory.release_barriers(b, memory, alive.get())
     b.cond_branch(free.cmp("eq", 0), "deadlock", "release")
     b.block("release")
     if checks is not None:
         checks.waiting.converged(b, free)
         checks.barriers_met(b, free, alive.get())
-    with each_released(b, memory, free) as (number, barrier):
+    with block_memory.each_released(b, memory, free) as (number, barrier):
         if checks is not None:
             checks.leave(b, number, barrier)
     if checks is not None:
@@ -243,7 +234,7 @@ def _release_lane(b: Builder, thread: ThreadCode, number: str, same: str, votes:
     memory = thread.memory
     b.store(same, memory.group(b, number))
     b.store(votes, memory.ballot(b, number))
-    b.store(RUNNING, memory.status(b, number))
+    b.store(block_memory.RUNNING, memory.status(b, number))
     for word in range(memory.words):
         value = b.load(memory.shown(b, number, word))
         b.store(value, memory.seen(b, number, word))

@@ -12,21 +12,9 @@ from collections.abc import Callable
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.builder import POINTER, bytes_of, int_type
 from custom_dispatch.cpu.text.ssa_value import SsaValue
+from custom_dispatch.cpu.warps import lane_values
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory, either
 from custom_dispatch.cpu.warps.lane_names import vector_of
-from custom_dispatch.cpu.warps.lane_values import (
-    DISTANT,
-    LANES,
-    UNIFORM,
-    UNSET,
-    UNSET_FORM,
-    VARYING,
-    VARYING_FORM,
-    Form,
-    Value,
-    form_of,
-    stand_in,
-)
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import TYPE_BITS, Register
@@ -84,19 +72,19 @@ class LaneFrame(Frame):
         self._places[name] = ("", "", "", "")
         if not self.final or name in self.local:
             return
-        form = self.forms.get(name, UNSET_FORM)
+        form = self.forms.get(name, lane_values.UNSET_FORM)
         place = stride = valid = shadow = ""
         scalar = self.type_of(name)
         lasts = self.lasts(name)
-        if form.rank == DISTANT and form.checked:
+        if form.rank == lane_values.DISTANT and form.checked:
             valid = self._variable("i1", lasts=lasts)
             shadow = self._lasting(f"shadow {name}", 8)
         if form.factors:
             stride = self._variable(self.type_of(name), lasts=lasts)
-        if form.rank in (UNIFORM, DISTANT):
+        if form.rank in (lane_values.UNIFORM, lane_values.DISTANT):
             if form.known is None:
                 place = self._variable(scalar, lasts=lasts)
-        elif form.rank != UNSET:
+        elif form.rank != lane_values.UNSET:
             place = self._variable(vector_of(scalar), lasts=False)
         self._places[name] = (place, stride, valid, shadow)
 
@@ -106,7 +94,10 @@ class LaneFrame(Frame):
 
     def lasts(self, name: str) -> bool:
         """Whether a register lies in the warp's state all the time, and need not be saved."""
-        return name in self._kept and self.form(name).rank in (UNIFORM, DISTANT)
+        return name in self._kept and self.form(name).rank in (
+            lane_values.UNIFORM,
+            lane_values.DISTANT,
+        )
 
     def _variable(self, type_name: str, *, lasts: bool) -> str:
         """A variable in the warp's state, or one on the stack that is zero at first."""
@@ -116,8 +107,8 @@ class LaneFrame(Frame):
         unit = max(align, 16)
         size = -(-size // unit) * unit
         base = self._lasting(f"variable {name}", size)
-        distances = tuple(lane * size for lane in range(LANES))
-        self.variables[name] = self.lanes.name(Value(base, distances))
+        distances = tuple(lane * size for lane in range(lane_values.LANES))
+        self.variables[name] = self.lanes.name(lane_values.Value(base, distances))
 
     def _lasting(self, key: str, size: int) -> str:
         """Memory for 32 lanes of some bytes that outlives a wait."""
@@ -134,12 +125,14 @@ class LaneFrame(Frame):
     def width(self, name: str) -> int:
         return self._bits[name]
 
-    def form(self, name: str) -> Form:
+    def form(self, name: str) -> lane_values.Form:
         """The form of a register."""
         if name in self.local:
             held = self._held.get(name)
-            return UNSET_FORM if held is None else form_of(self.lanes.of(held))
-        return self.forms.get(name, UNSET_FORM)
+            return (
+                lane_values.UNSET_FORM if held is None else lane_values.form_of(self.lanes.of(held))
+            )
+        return self.forms.get(name, lane_values.UNSET_FORM)
 
     def place(self, name: str) -> str:
         """Where a register's scalar or vector lies."""
@@ -152,8 +145,8 @@ class LaneFrame(Frame):
         place, stride, valid, _ = self._places[name]
         scalar = self.type_of(name)
         size = bytes_of(scalar)
-        if self.form(name).rank == VARYING:
-            return [(place, vector_of(scalar), LANES * size)]
+        if self.form(name).rank == lane_values.VARYING:
+            return [(place, vector_of(scalar), lane_values.LANES * size)]
         parts = ((place, scalar, size), (stride, scalar, size), (valid, "i1", 1))
         return [part for part in parts if part[0]]
 
@@ -164,14 +157,14 @@ class LaneFrame(Frame):
         b, form, scalar = self.lanes, self.form(name), self.type_of(name)
         if name in self._held:
             return self._held[name]
-        if form.rank == UNSET:
+        if form.rank == lane_values.UNSET:
             if not self.final:
                 raise NotYetError
-            return b.name(Value("", known=0))
+            return b.name(lane_values.Value("", known=0))
         if not self.final:
-            return b.name(stand_in(form, b.fresh()))
+            return b.name(lane_values.stand_in(form, b.fresh()))
         place, stride, valid, shadow = self._places[name]
-        if form.rank in (UNIFORM, DISTANT):
+        if form.rank in (lane_values.UNIFORM, lane_values.DISTANT):
             base = self._load(place, scalar) if place else ""
             is_valid = self._load(valid, "i1") if valid else ""
             by = self._load(stride, self.type_of(name)) if stride else ""
@@ -201,9 +194,9 @@ class LaneFrame(Frame):
         form, held = self.form(name), self.lanes.of(value)
         merges = self.merging or name in self.blended
         if merges and self._bits[name] > 1:
-            wider = form.join(form_of(held, checked=True))
+            wider = form.join(lane_values.form_of(held, checked=True))
         else:
-            wider = form.join(VARYING_FORM if merges else form_of(held))
+            wider = form.join(lane_values.VARYING_FORM if merges else lane_values.form_of(held))
         if wider != form:
             self.forms[name] = wider
             self.changed = True
@@ -211,12 +204,12 @@ class LaneFrame(Frame):
             return
         if not merges:
             self._store(name, value, wider)
-        elif wider.rank == DISTANT:
+        elif wider.rank == lane_values.DISTANT:
             self._store_or_merge(name, value, wider)
         else:
             self._store(name, self._merged(name, value), wider)
 
-    def _store_or_merge(self, name: str, value: str, form: Form) -> None:
+    def _store_or_merge(self, name: str, value: str, form: lane_values.Form) -> None:
         """Write a value that stays distant as long as no lane keeps another."""
         b, one, scalar = self.lanes, self.lanes.one, self.type_of(name)
         _, _, valid, shadow = self._places[name]
@@ -238,23 +231,25 @@ class LaneFrame(Frame):
         """A value for active lanes, and for the others what they hold."""
         return self.lanes.select(self.mask_lanes(), value, self._read(name), self.type_of(name))
 
-    def _store(self, name: str, value: str, form: Form) -> None:
+    def _store(self, name: str, value: str, form: lane_values.Form) -> None:
         b, scalar = self.lanes, self.type_of(name)
         place, stride, valid, shadow = self._places[name]
         held = b.of(value)
-        if form.rank == VARYING:
+        if form.rank == lane_values.VARYING:
             self._put(b.vector(value, scalar), place, vector_of(scalar))
         else:
             if place:
                 self._put(
-                    b.scalar(b.name(Value(held.base, known=held.known)), scalar), place, scalar
+                    b.scalar(b.name(lane_values.Value(held.base, known=held.known)), scalar),
+                    place,
+                    scalar,
                 )
             if stride:
                 self._put(held.stride, stride, self.type_of(name))
             if valid:
                 self._store_check(held, (valid, shadow), scalar)
 
-    def _store_check(self, held: Value, places: tuple[str, str], scalar: str) -> None:
+    def _store_check(self, held: lane_values.Value, places: tuple[str, str], scalar: str) -> None:
         b, one = self.lanes, self.lanes.one
         valid, shadow = places
         is_valid = held.valid or one.const(1, 1)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from custom_dispatch.cpu.analysis import liveness
 from custom_dispatch.cpu.analysis.control_flow import Graph, opcode_base
 from custom_dispatch.cpu.analysis.divergence import (
     Divergence,
@@ -22,13 +23,6 @@ from custom_dispatch.cpu.analysis.divergence import (
     find_divergence,
     loop_through,
     reachable,
-)
-from custom_dispatch.cpu.analysis.liveness import (
-    live_after,
-    live_before,
-    local_registers,
-    registers_of,
-    written_once,
 )
 from custom_dispatch.cpu.analysis.spins import asks_memory
 from custom_dispatch.cpu.analysis.suspension import is_barrier
@@ -45,7 +39,7 @@ def warp_function(thread: ThreadCode) -> list[str]:
     """The lines of ``@symbol.warp`` and of what it calls; sets the size of a state in the
     block's memory.
     """
-    live = live_before(thread.graph)
+    live = liveness.live_before(thread.graph)
     plan = _first_plan(thread, live)
     for _ in range(_MAX_PASSES):
         run = WarpPass(plan)
@@ -72,12 +66,12 @@ def warp_function(thread: ThreadCode) -> list[str]:
 def _first_plan(thread: ThreadCode, live: Sequence[frozenset[str]]) -> WarpPlan:
     """What is known before the first pass: no branch whose lanes go apart."""
     graph = thread.graph
-    after = live_after(graph, is_barrier, live)
+    after = liveness.live_after(graph, is_barrier, live)
     kept = frozenset(name for _, names in after.values() for name in names)
-    local = local_registers(graph, is_barrier)
-    named = [registers_of(block.instructions) for block in graph.blocks]
+    local = liveness.local_registers(graph, is_barrier)
+    named = [liveness.registers_of(block.instructions) for block in graph.blocks]
     registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)
-    lasting = kept & written_once(graph)
+    lasting = kept & liveness.written_once(graph)
     plan = WarpPlan(thread, registers, local, lasting, after, exit_blocks(graph))
     return _with_divergent(plan, live, frozenset())
 

@@ -9,13 +9,8 @@ import onnx
 from iree.compiler import ir
 
 from custom_dispatch.errors import CustomDispatchError, LinkError, ModelError, excerpt
+from custom_dispatch.frontends.onnx import importing
 from custom_dispatch.frontends.onnx.damage import check_computed
-from custom_dispatch.frontends.onnx.importing import (
-    bind_sizes,
-    bring_into_one_form,
-    import_function,
-    write_in_torchs_words,
-)
 from custom_dispatch.frontends.onnx.model import Graph
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
@@ -138,7 +133,7 @@ def import_graph(
     - `is_last`: whether it says which weights that needs.
     """
     model = graph.model
-    bring_into_one_form(model.graph)
+    importing.bring_into_one_form(model.graph)
     for node in nodes_of(model.graph):
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
@@ -264,8 +259,8 @@ def _import(model: onnx.ModelProto, kept: Collection[str], context: ir.Context) 
     try:
         with context, ir.Location.unknown():
             module = ir.Module.create()
-            bind_sizes(model.graph, import_function(model, module))
-            write_in_torchs_words(module, kept)
+            importing.bind_sizes(model.graph, importing.import_function(model, module))
+            importing.write_in_torchs_words(module, kept)
         module.operation.verify()
     except CustomDispatchError:
         raise

@@ -13,15 +13,7 @@ from onnx.defs import OpSchema
 from onnx.reference.op_run import OpRun
 
 from custom_dispatch.errors import DeclarationError
-from custom_dispatch.frontends.onnx.node import (
-    TensorType,
-    attribute_type,
-    infer_results,
-    label,
-    scalars_of,
-    tensor_type,
-    type_string,
-)
+from custom_dispatch.frontends.onnx import node
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
@@ -113,7 +105,11 @@ def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
     for one in kernels_of(item):
         for operand in (*one.buffers, *one.outputs):
             kinds = types.setdefault(f"T_{operand.name}", [])
-            kinds += [] if type_string(operand.dtype) in kinds else [type_string(operand.dtype)]
+            kinds += (
+                []
+                if node.type_string(operand.dtype) in kinds
+                else [node.type_string(operand.dtype)]
+            )
 
     def parameter(operand: Buffer) -> Any:
         return OpSchema.FormalParameter(
@@ -134,11 +130,11 @@ def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
         attributes=[
             OpSchema.Attribute(
                 name,
-                OpSchema.AttrType(attribute_type(scalar)),
+                OpSchema.AttrType(node.attribute_type(scalar)),
                 f"{scalar.dtype}",
                 required=True,
             )
-            for name, scalar in scalars_of(kernel).items()
+            for name, scalar in node.scalars_of(kernel).items()
         ],
     )
     schema.set_type_and_shape_inference_function(lambda context: _infer(item, domain, context))
@@ -148,17 +144,17 @@ def _schema(item: Kernel | Choice, domain: str) -> OpSchema:
 def _infer(item: Kernel | Choice, domain: str, context: Any) -> None:
     """What ONNX calls for a node: reads its inputs' types, and sets its outputs'."""
     types = [
-        tensor_type(context.get_input_type(index)) if context.has_input(index) else None
+        node.tensor_type(context.get_input_type(index)) if context.has_input(index) else None
         for index in range(context.get_num_inputs())
     ]
     said = _DISPLAYED.search(str(context.get_display_name()))
-    what = label(said[1] if said else "", domain, item.name)
-    results = infer_results(item, what, types)
+    what = node.label(said[1] if said else "", domain, item.name)
+    results = node.infer_results(item, what, types)
     for index, result in enumerate(results[: context.get_num_outputs()]):
         context.set_output_type(index, _type_proto(result))
 
 
-def _type_proto(kind: TensorType) -> onnx.TypeProto:
+def _type_proto(kind: node.TensorType) -> onnx.TypeProto:
     """A tensor's type as ONNX writes it."""
     made = onnx.TypeProto()
     made.tensor_type.elem_type = kind.element

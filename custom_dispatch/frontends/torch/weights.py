@@ -13,16 +13,8 @@ from iree.compiler.extras.fx_importer import FxImporterHooks
 from custom_dispatch.frontends.outside_weights import OutsideWeights
 from custom_dispatch.frontends.torch.dtypes import bytes_of, weight_of
 from custom_dispatch.ir.emitter import Emitter, quote
+from custom_dispatch.link import operations
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import (
-    PARAMETER,
-    STATE,
-    create,
-    functions_of,
-    name_of,
-    set_type,
-    type_of,
-)
 
 _LEAST_SEVERAL = 2
 """Elements: the importer writes a single one into the operation."""
@@ -83,7 +75,7 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         parameter = self._outside.parameter(weight, self._digest(literal))
         with ir.InsertionPoint(gni._b):
             loaded = self._outside.load(self._module, parameter, tensor_type)
-            return create("torch_c.from_builtin_tensor", kind, loaded)
+            return operations.create("torch_c.from_builtin_tensor", kind, loaded)
 
     def _digest(self, tensor: torch.Tensor) -> str:
         """Of the bytes; each tensor is read once, however often the model is imported."""
@@ -111,7 +103,7 @@ def _inline(gni: Any, tensor: torch.Tensor, kind: ir.Type, tensor_type: ir.Type)
     """
     value = ir.Attribute.parse(f'dense<"0x{bytes(bytes_of(tensor)).hex()}"> : {tensor_type}')
     with ir.InsertionPoint(gni._b):
-        return create("torch.vtensor.literal", kind, value=value)
+        return operations.create("torch.vtensor.literal", kind, value=value)
 
 
 # -- buffers that a model changes, as state of its module
@@ -169,7 +161,7 @@ class States:
             results=[builtin_type(kind)],
             attributes={"global": ir.FlatSymbolRefAttr.get(_symbol(name))},
         ).result
-        return create("torch_c.from_builtin_tensor", kind, loaded)
+        return operations.create("torch_c.from_builtin_tensor", kind, loaded)
 
     def store_results(
         self, module: ir.Module, function: str, results: Mapping[int, str], computed: Set[str]
@@ -180,8 +172,8 @@ class States:
         - `computed`: those whose new value is nobody else's.
         """
         with module.context, ir.Location.unknown():
-            for op in functions_of(module):
-                if name_of(op) == function:
+            for op in operations.functions_of(module):
+                if operations.name_of(op) == function:
                     self._store(op, results, computed)
 
     def _store(self, op: ir.Operation, results: Mapping[int, str], computed: Set[str]) -> None:
@@ -192,10 +184,10 @@ class States:
             for index, name in results.items():
                 kind = self._types[name] = values[index].type
                 tensor = builtin_type(kind)
-                value = create("torch_c.to_builtin_tensor", tensor, values[index])
+                value = operations.create("torch_c.to_builtin_tensor", tensor, values[index])
                 if name not in computed:
                     callee = ir.FlatSymbolRefAttr.get(self._copy_of(tensor))
-                    value = create("func.call", tensor, value, callee=callee)
+                    value = operations.create("func.call", tensor, value, callee=callee)
                 ir.Operation.create(
                     "util.global.store",
                     operands=[value],
@@ -204,7 +196,7 @@ class States:
             kept = [value for index, value in enumerate(values) if index not in results]
             ir.Operation.create("func.return", operands=kept)
         end.erase()
-        set_type(op, type_of(op).inputs, [value.type for value in kept])
+        operations.set_type(op, operations.type_of(op).inputs, [value.type for value in kept])
 
     def declare(self, module: ir.Module) -> None:
         """Add the globals, what sets them when a module is loaded, and what does it again."""
@@ -246,7 +238,7 @@ class States:
 
 
 def _symbol(name: str) -> str:
-    return f"{STATE}{name}"
+    return f"{operations.STATE}{name}"
 
 
 def _copy_function(symbol: str, kind: str) -> str:
@@ -284,7 +276,7 @@ def _copy_function(symbol: str, kind: str) -> str:
 
 
 def _is_parameter(op: ir.Operation) -> bool:
-    return op.name == "util.global" and name_of(op).startswith(PARAMETER)
+    return op.name == "util.global" and operations.name_of(op).startswith(operations.PARAMETER)
 
 
 def _literal(tensor: torch.Tensor, inline_bytes: int) -> str | None:

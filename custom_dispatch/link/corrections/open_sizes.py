@@ -13,15 +13,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.ir.guards import INVALID_ARGUMENT
-from custom_dispatch.link.operations import (
-    UNEQUAL,
-    compare_integers,
-    functions_of,
-    integer,
-    name_of,
-    operations_of,
-    size_of,
-)
+from custom_dispatch.link import operations
 
 _ORIGIN = "torch.onnx_meta.ir_version"
 """What IREE's importer writes on the functions of an ONNX model."""
@@ -42,21 +34,21 @@ _MESSAGE = (
 
 def is_from_onnx(module: ir.Module) -> bool:
     """Whether IREE's importer made a module of an ONNX model."""
-    return any(_ORIGIN in op.attributes for op in functions_of(module))
+    return any(_ORIGIN in op.attributes for op in operations.functions_of(module))
 
 
 def compare_open_sizes(module: ir.Module) -> None:
     """Let calls fail where operands' sizes differ that IREE takes for equal."""
-    for function in functions_of(module):
-        for op in operations_of(function, "linalg.generic", *_LOOPS):
+    for function in operations.functions_of(module):
+        for op in operations.operations_of(function, "linalg.generic", *_LOOPS):
             with ir.InsertionPoint(op), op.location:
                 for first, second in _pairs(op):
-                    _require_same(first, second, _MESSAGE.format(name_of(function)))
+                    _require_same(first, second, _MESSAGE.format(operations.name_of(function)))
 
 
 def drop_comparisons(function: ir.Operation) -> None:
     """Drop them from a function whose preflight makes them."""
-    for op in operations_of(function, "scf.if"):
+    for op in operations.operations_of(function, "scf.if"):
         if _MARK in op.attributes:
             op.erase()
 
@@ -93,12 +85,14 @@ def _is_open(operand: Any, axis: int) -> bool:
 
 
 def _require_same(first: tuple[Any, int], second: tuple[Any, int], message: str) -> None:
-    differ = compare_integers(UNEQUAL, size_of(*first), size_of(*second))
+    differ = operations.compare_integers(
+        operations.UNEQUAL, operations.size_of(*first), operations.size_of(*second)
+    )
     branch = ir.Operation.create(
         "scf.if", operands=[differ], attributes={_MARK: ir.UnitAttr.get()}, regions=2
     )
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        status = integer(INVALID_ARGUMENT, ir.IntegerType.get_signless(32))
+        status = operations.integer(INVALID_ARGUMENT, ir.IntegerType.get_signless(32))
         ir.Operation.create(
             "util.status.check_ok",
             operands=[status],

@@ -11,20 +11,13 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.corrections import functions
+from custom_dispatch.link.corrections import functions, lost_in_conversion
 from custom_dispatch.link.corrections.attention import write_attention
 from custom_dispatch.link.corrections.functions import (
     DIVISIONS,
     divide_safely,
     integer_power,
     power,
-)
-from custom_dispatch.link.corrections.lost_in_conversion import (
-    SORT,
-    TOP_K,
-    correct_converted,
-    keep_nans,
-    sort_stably,
 )
 from custom_dispatch.link.corrections.sums import widen_sums
 from custom_dispatch.link.elementwise import Arithmetic, over_elements
@@ -52,12 +45,12 @@ def correct(module: ir.Module, *, from_torch: bool) -> None:
     `from_torch`: whether IREE converted the model from the torch dialect.
     """
     if from_torch:
-        correct_converted(module)
+        lost_in_conversion.correct_converted(module)
     write_attention(module)
     widen_sums(module)
-    keep_nans(module, TOP_K)
-    for op in operations_of(module, SORT):
-        sort_stably(op)
+    lost_in_conversion.keep_nans(module, lost_in_conversion.TOP_K)
+    for op in operations_of(module, lost_in_conversion.SORT):
+        lost_in_conversion.sort_stably(op)
     for op in operations_of(module, *DIVISIONS):
         divide_safely(op)
     for op in operations_of(module, *_OF_FLOATS):

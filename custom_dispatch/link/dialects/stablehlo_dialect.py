@@ -23,20 +23,11 @@ from custom_dispatch.ir.compiler_tool import convert_input
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.link import operations
 from custom_dispatch.link.call_site import CallSite, place_of, resolve
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.stablehlo_sizes import write_out_sizes
 from custom_dispatch.link.mlir_arguments import arrange, constant_of
-from custom_dispatch.link.operations import (
-    cast,
-    create,
-    empty_tensor,
-    functions_of,
-    has_operation,
-    is_public,
-    name_of,
-    operations_of,
-)
 
 _CUSTOM_CALL = "stablehlo.custom_call"
 _COMPOSITE = "stablehlo.composite"
@@ -46,7 +37,7 @@ _CONFIGURATIONS = ("mhlo.backend_config", "backend_config")
 
 def is_stablehlo(module: ir.Module) -> bool:
     """Whether a module has operations of the StableHLO dialect."""
-    return has_operation(module, "stablehlo.")
+    return operations.has_operation(module, "stablehlo.")
 
 
 def convert_stablehlo(
@@ -93,7 +84,7 @@ def _call_kernels(
 ) -> dict[str, str]:
     others: dict[str, str] = {}
     decompositions: set[str] = set()
-    for op in operations_of(module, _CUSTOM_CALL):
+    for op in operations.operations_of(module, _CUSTOM_CALL):
         name = str(ir.StringAttr(op.attributes["call_target_name"]).value)
         item = _named(name, kernels)
         if item is None:
@@ -105,7 +96,7 @@ def _call_kernels(
             if key in op.attributes:
                 attributes |= _dictionary(what, op.attributes[key])
         _replace(op, what, item, _without_shapes(op), attributes, module, callees)
-    for op in operations_of(module, _COMPOSITE):
+    for op in operations.operations_of(module, _COMPOSITE):
         name = str(ir.StringAttr(op.attributes["name"]).value)
         item = _named(name, kernels)
         if item is None:
@@ -154,13 +145,13 @@ def _without_shapes(op: ir.Operation) -> list[Any]:
 
 def _drop_unused(module: ir.Module, symbols: set[str]) -> None:
     """Remove decompositions that nothing refers to any more: one may have a kernel's name."""
-    for op in operations_of(module) if symbols else ():
+    for op in operations.operations_of(module) if symbols else ():
         for name in op.attributes:
             item = op.attributes[name]
             if isinstance(item, ir.FlatSymbolRefAttr):
                 symbols.discard(str(item.value))
-    for op in functions_of(module):
-        if name_of(op) in symbols and not is_public(op):
+    for op in operations.functions_of(module):
+        if operations.name_of(op) in symbols and not operations.is_public(op):
             op.erase()
 
 
@@ -187,13 +178,13 @@ def _replace(
         if isinstance(argument, Scalar):
             return _number(fitting.site, argument, value)
         if value is None:
-            return empty_tensor(kind)
-        return cast(_as_type(value, _signless(value.type)), kind)
+            return operations.empty_tensor(kind)
+        return operations.cast(_as_type(value, _signless(value.type)), kind)
 
     with op.location, ir.InsertionPoint(op):
         called = callees.call(module, item, fitting.kernel, fitting.signature, passed)
         for old, new in zip(list(op.results), called, strict=True):
-            old.replace_all_uses_with(_as_type(cast(new, _signless(old.type)), old.type))
+            old.replace_all_uses_with(_as_type(operations.cast(new, _signless(old.type)), old.type))
     op.erase()
 
 
@@ -218,9 +209,11 @@ def _number(site: CallSite, scalar: Scalar, value: Any) -> Any:
             f"tensor<{wanted}>, or an attribute of that name",
             "convert it in the model.",
         )
-    return create("tensor.extract", wanted, _as_type(value, kind))
+    return operations.create("tensor.extract", wanted, _as_type(value, kind))
 
 
 def _as_type(value: Any, kind: ir.Type) -> Any:
     """The same bits with integers of another signedness."""
-    return value if value.type == kind else create("stablehlo.bitcast_convert", kind, value)
+    return (
+        value if value.type == kind else operations.create("stablehlo.bitcast_convert", kind, value)
+    )
