@@ -76,8 +76,7 @@ def read_bytes(path: Path, what: str, error: type[CustomDispatchError]) -> bytes
         ) from None
     except (OSError, ValueError) as problem:  # ValueError: a NUL character in the path
         raise error(
-            f"{what} `{path}` cannot be read: {_reason(problem)}.",
-            next_step="correct the path.",
+            f"{what} `{path}` cannot be read: {_reason(problem)}.", next_step="correct the path."
         ) from problem
 
 

@@ -142,6 +142,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
     allocate_registers<Resident == 1 ? 224 : 96>();
     const int group = warp / 4 - 1, g = lane / 4, t = lane % 4, own_row = 64 * group + 16 * (warp % 4) + g;
     const auto release = [&](int stage) {
+      __syncwarp();  // all lanes have read the stage
       if constexpr (Share > 1) {
         if (lane < Share) arrive_at(&memory.empty[stage], lane);
       } else {

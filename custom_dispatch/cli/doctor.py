@@ -18,14 +18,8 @@ from custom_dispatch.runtime.device_choice import newest_ptx, why_not
 from custom_dispatch.runtime.driver import VISIBLE_DEVICES, driver_state, hardware, listed
 from custom_dispatch.store import open_store
 from custom_dispatch.store.directory import DIRECTORY_VARIABLE
+from custom_dispatch.toolchain import locations
 from custom_dispatch.toolchain.choose_compiler import find_compiler
-from custom_dispatch.toolchain.locations import (
-    Search,
-    find_nvrtc,
-    find_tool,
-    nvcc_conflict,
-    release,
-)
 from custom_dispatch.toolchain.nvcc import tool_version
 
 
@@ -72,18 +66,22 @@ def _package(name: str) -> Row:
 
 
 def _compilers() -> list[Row]:
-    parts = {"nvrtc": find_nvrtc(), "nvcc": find_tool("nvcc"), "ptxas": find_tool("ptxas")}
+    parts = {
+        "nvrtc": locations.find_nvrtc(),
+        "nvcc": locations.find_tool("nvcc"),
+        "ptxas": locations.find_tool("ptxas"),
+    }
     none = parts["nvrtc"].found is None and parts["nvcc"].found is None
     rows = {name: _compiler(name, search, fails=none) for name, search in parts.items()}
     nvrtc, nvcc, ptxas = rows.values()
     if ptxas.found == "no":
         rows["ptxas"] = ptxas._replace(note=install_command("cuda"), fails=True)
     elif nvrtc.found != "no" and _numbers(nvrtc.found) > _numbers(ptxas.found):
-        note = f"PTX becomes that of ptxas {release(ptxas.found)}, where ptxas agrees; "
+        note = f"PTX becomes that of ptxas {locations.release(ptxas.found)}, where ptxas agrees; "
         rows["nvrtc"] = nvrtc._replace(note=note + f"one release: {install_command('cuda')}")
     path = parts["nvcc"].found
     if path is not None and nvcc.found != "no":
-        conflict = nvcc_conflict(path, tool_version(path))
+        conflict = locations.nvcc_conflict(path, tool_version(path))
         note = "" if conflict is None else f"{conflict}; {install_command('nvcc')}"
         rows["nvcc"] = nvcc._replace(note=note, fails=conflict is not None)
     gcc = shutil.which("gcc")
@@ -91,7 +89,7 @@ def _compilers() -> list[Row]:
     return [rows["nvrtc"], rows["nvcc"], Row("gcc", gcc or "no", note), rows["ptxas"]]
 
 
-def _compiler(name: str, search: Search, *, fails: bool) -> Row:
+def _compiler(name: str, search: locations.Search, *, fails: bool) -> Row:
     """A compiler or ptxas by itself: one that is here and does not start fails."""
     try:
         path = search.require("cuda")

@@ -10,15 +10,7 @@ from typing import Any
 
 import click
 
-from custom_dispatch.cli import options
-from custom_dispatch.cli.report import (
-    RESOURCE_COLUMNS,
-    json_file,
-    json_option,
-    resource_cells,
-    show_table,
-    tell,
-)
+from custom_dispatch.cli import options, report
 from custom_dispatch.errors import CustomDispatchError, ToolNotFoundError
 from custom_dispatch.files import read_bytes
 from custom_dispatch.format.kernel_resources import KernelResources
@@ -34,10 +26,10 @@ from custom_dispatch.toolchain.ptxas import assemble
 
 @click.command()
 @click.argument("file", type=options.FILE)
-@json_option
+@report.json_option
 def command(file: Path, json_path: str | None) -> None:
     """Say what is in FILE (.ptx .cubin .fatbin .mlir .vmfb), and for which architectures."""
-    options.check_outputs(json_file(json_path), inputs=[file])
+    options.check_outputs(report.json_file(json_path), inputs=[file])
     content = read_bytes(file, "The file", CustomDispatchError)
     if content.startswith(b"PK\x03\x04") or file.suffix == ".vmfb":
         show, found = _module(content, file)
@@ -45,7 +37,7 @@ def command(file: Path, json_path: str | None) -> None:
         show, found = _model(file)
     else:
         show, found = _image(content)
-    tell(json_path, show, **found)
+    report.tell(json_path, show, **found)
 
 
 Found = tuple[Callable[[], None], dict[str, Any]]
@@ -83,7 +75,9 @@ def _image(content: bytes) -> Found:
             types = [f".{item}" for item in held.get("parameters", ())]
             passed = " ".join(map(str, types or held.get("parameter_bytes", ())))
             most = str(held.get("max_threads") or "-")
-            rows.append([name, kind, str(arch), passed, most, *resource_cells(held["resources"])])
+            rows.append(
+                [name, kind, str(arch), passed, most, *report.resource_cells(held["resources"])]
+            )
     hidden = len(image.members) - len(parts)
     if hidden:
         notes.append(f"{hidden} of them are compressed, so their kernels cannot be listed")
@@ -92,7 +86,7 @@ def _image(content: bytes) -> Found:
         members = ", ".join(f"{kind} for {arch}" for kind, arch in image.members)
         click.echo(f"{image.kind}: {members}")
         columns = ("kernel", "kind", "arch", "parameters or their bytes", "max threads")
-        show_table((*columns, *RESOURCE_COLUMNS), rows)
+        report.show_table((*columns, *report.RESOURCE_COLUMNS), rows)
         for note in notes:
             click.echo(note)
 
@@ -113,7 +107,7 @@ def _model(file: Path) -> Found:
 
     rows = describe_model(file)
     functions = [dict(zip(("name", "type", "linking"), row, strict=True)) for row in rows]
-    show = partial(show_table, ("function", "type", ""), rows)
+    show = partial(report.show_table, ("function", "type", ""), rows)
     return show, {"kind": "model", "functions": functions}
 
 
@@ -132,10 +126,10 @@ def _module(content: bytes, file: Path) -> Found:
 
     def show() -> None:
         click.echo(f"module {module.name}")
-        show_table(program_report.FUNCTION_COLUMNS, program_report.function_rows(functions))
+        report.show_table(program_report.FUNCTION_COLUMNS, program_report.function_rows(functions))
         if module.memory:
             click.echo(program_report.memory_text(module.memory))
-        show_table(program_report.PART_COLUMNS, program_report.part_rows(module.parts))
+        report.show_table(program_report.PART_COLUMNS, program_report.part_rows(module.parts))
         if module.parameters is not None:
             click.echo(f"weights in a file of their own: {module.parameters}")
         if manifest is not None:
@@ -173,7 +167,7 @@ def _show_manifest(manifest: Manifest) -> None:
     if manifest.cpu_architecture:
         more = f" with {' '.join(manifest.cpu_features)}" if manifest.cpu_features else ""
         click.echo(f"CPU architecture: {manifest.cpu_architecture}{more}")
-    show_table(
+    report.show_table(
         ("object", "target", "PTX ISA", "origin", "sha256"),
         [
             (
@@ -186,7 +180,7 @@ def _show_manifest(manifest: Manifest) -> None:
             for item in manifest.objects
         ],
     )
-    show_table(
+    report.show_table(
         ("source", "kernels", "options", "sha256"),
         [
             (
@@ -199,8 +193,8 @@ def _show_manifest(manifest: Manifest) -> None:
         ],
     )
     taken = [
-        (resources.kernel, item.target.symbol, *resource_cells(resources))
+        (resources.kernel, item.target.symbol, *report.resource_cells(resources))
         for item in manifest.objects
         for resources in item.resources
     ]
-    show_table(("kernel", "arch", *RESOURCE_COLUMNS), taken)
+    report.show_table(("kernel", "arch", *report.RESOURCE_COLUMNS), taken)

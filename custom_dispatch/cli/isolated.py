@@ -22,14 +22,9 @@ from custom_dispatch.cli.notation import parse_input_or_draw
 from custom_dispatch.eager.call import keep
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.measure import inputs
 from custom_dispatch.measure.bench import Bench
 from custom_dispatch.measure.check import check_once
-from custom_dispatch.measure.inputs import (
-    BenchInputs,
-    given_inputs,
-    inputs_for_kernel,
-    inputs_for_type,
-)
 
 
 class Checks:
@@ -72,7 +67,7 @@ class Benches:
         inputs = self._inputs(dims)
         return asdict(self._bench.measure(inputs, **self._effort, reference=reference))
 
-    def _inputs(self, dims: dict[str, int]) -> BenchInputs:
+    def _inputs(self, dims: dict[str, int]) -> inputs.BenchInputs:
         """What the function is called with: what --input gives, else random values."""
         kernel, function = self._bench.kernel, self._bench.function
         if self._texts:
@@ -86,16 +81,16 @@ class Benches:
                     next_step="leave one of them out.",
                 )
             values = [self._parsed(text, dims) for text in self._texts]
-            return given_inputs(kernel, function.type, values)
+            return inputs.given_inputs(kernel, function.type, values)
         if kernel is not None:
-            return inputs_for_kernel(kernel, dims, self._generator)
+            return inputs.inputs_for_kernel(kernel, dims, self._generator)
         if dims:
             raise CallError(
                 f"--dims is given, and `{function.name}` is no kernel alone, so it has no dims.",
                 expected=f"--input for each argument of {function.type}",
                 next_step=f"give --input {{{next(iter(dims))}}}xf32, for example.",
             )
-        return inputs_for_type(function.name, function.type, self._generator)
+        return inputs.inputs_for_type(function.name, function.type, self._generator)
 
     def _parsed(self, text: str, dims: dict[str, int]) -> Any:
         """An input; one without values is random."""

@@ -221,16 +221,6 @@ def _table(choice: Choice, given: Path | None) -> Path:
 
 def _show(measured: Measured, found: Quality | None) -> None:
     click.echo(f"{measured.device}, {measured.target}, {measured.compiler}")
-    _show_problems(measured)
-    if found is not None:
-        click.echo(
-            f"chosen without having been measured, {found.sizes} sizes run at {found.mean:.3f} of "
-            f"the best kernel's speed in the geometric mean, at worst at {found.worst:.3f} "
-            f"({sizes_said(found.worst_dims)})"
-        )
-
-
-def _show_problems(measured: Measured) -> None:
     problems = Counter(
         (result.kernel, result.problem)
         for item in measured.sizes
@@ -239,3 +229,9 @@ def _show_problems(measured: Measured) -> None:
     )
     for (name, problem), count in problems.items():
         click.echo(f"{name}, {count} of {len(measured.sizes)} sizes: {problem}")
+    if found is not None:
+        click.echo(
+            f"chosen without having been measured, {found.sizes} sizes run at {found.mean:.3f} of "
+            f"the best kernel's speed in the geometric mean, at worst at {found.worst:.3f} "
+            f"({sizes_said(found.worst_dims)})"
+        )

@@ -234,12 +234,11 @@ def _reason(
         else:
             why = "is the first declared that takes them: none that does has a time"
     else:
-        table = choice.like or choice
-        none = f"; nothing that counts was measured for {at}" if table.tuning else ""
         rule = choice.rules.get(kernel.name)
         why = f"is the first declared {'whose rule holds' if rule else 'that takes them'}"
         why += f": {', '.join(map(str, rule))}" if rule else ""
-        why += none
+        if (choice.like or choice).tuning:
+            why += f"; nothing that counts was measured for {at}"
     form = kernel.for_target(at)
     if at.is_cuda and form.source is None and at not in dict(form.objects):
         why += f"; it has no object for {at}, so a build for that fails"

@@ -14,16 +14,10 @@ from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.manifest import FunctionUse, KernelUse, Manifest, ModuleObject
+from custom_dispatch.ir import executable
 from custom_dispatch.ir.call_words import layout_of
 from custom_dispatch.ir.compiler_tool import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
-from custom_dispatch.ir.executable import (
-    CpuVariant,
-    Executable,
-    Workloads,
-    dims_of_grids,
-    entry_symbol,
-)
 from custom_dispatch.ir.tensor_types import argument_types
 from custom_dispatch.kernel.abi import MAX_CONSTANTS, counted
 from custom_dispatch.kernel.choice import Choice
@@ -40,7 +34,9 @@ SYMBOL_PREFIX = "custom_dispatch_"
 """Executables are named after their unit with this before it, apart from a model's own symbols."""
 
 
-def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executable, ...]:
+def executables_of(
+    library: Library, kernels: Sequence[Kernel]
+) -> tuple[executable.Executable, ...]:
     """The executables of the kernels that a module uses."""
     cpu_target = library.cpu_target
     names = {kernel.name for kernel in kernels} | {choice.name for choice in library.choices}
@@ -56,19 +52,21 @@ def executables_of(library: Library, kernels: Sequence[Kernel]) -> tuple[Executa
             checked = cpu_target is not None and cpu_target.checked
             of_choices = workloads_of_choices(library)
             found.append(
-                Executable(symbol, used, unit.objects, cpu, checked, of_choices, library.targets)
+                executable.Executable(
+                    symbol, used, unit.objects, cpu, checked, of_choices, library.targets
+                )
             )
     return tuple(found)
 
 
-def workloads_of_choices(library: Library) -> Workloads:
+def workloads_of_choices(library: Library) -> executable.Workloads:
     """The dims that the grids of choices' kernels are computed from: as many as they share.
 
     These kernels may be dispatched without being meant to run.
     """
     found: dict[str, tuple[str, ...]] = {}
     for choice in library.choices:
-        dims = dims_of_grids(choice.kernels)
+        dims = executable.dims_of_grids(choice.kernels)
         for kernel in choice.kernels:
             own = {dim.name for dim in kernel.dims}
             both = dict.fromkeys([*found.get(kernel.name, ()), *dims])
@@ -85,7 +83,7 @@ def callable_choices(library: Library) -> tuple[Choice, ...]:
     )
 
 
-def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> CpuVariant:
+def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> executable.CpuVariant:
     if unit.cpu_ptx is None:  # pragma: no cover - `build` makes one for every CPU target
         raise TypeError(f"unit {unit.name} has no PTX for the CPU")
     for kernel in kernels:
@@ -133,7 +131,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> Cpu
         code = remember(open_store(), CpuCode, key, make, counted=False)  # models share kernels
     except UnsupportedInstructionError as error:
         raise _with_fallback(error, lowered, kernels) from None
-    return CpuVariant(target.symbol, described, unit.cpu_ptx, code)
+    return executable.CpuVariant(target.symbol, described, unit.cpu_ptx, code)
 
 
 def _with_fallback(
@@ -209,7 +207,7 @@ def _versions() -> dict[str, str]:
 
 
 def _module_object(item: Object, kernels: Sequence[Kernel]) -> ModuleObject:
-    symbols = {kernel.name: entry_symbol(item, kernel) for kernel in kernels}
+    symbols = {kernel.name: executable.entry_symbol(item, kernel) for kernel in kernels}
     return ModuleObject(
         item.file_name,
         item.target,

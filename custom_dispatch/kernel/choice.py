@@ -131,7 +131,7 @@ class Choice(Callee):
 
     def expected_on(self, target: Target | None) -> Expected | None:
         """What its kernels are expected to take on a target; None if nothing was measured there."""
-        there = tuple(each for each in self.measured if each.target == target and each.says)
+        there = tuple(m for m in self.measured if m.target == target and (m.models or m.dims))
         return Expected(self.kernels, there) if there else None
 
     def own(self, kernel: Kernel) -> Kernel:

@@ -26,6 +26,8 @@ class ElementType:
     them: the signedness stays in this declaration."""
     numpy_name: str
     """The dtype's name in numpy, or in ml_dtypes for the types numpy lacks."""
+    c_name: str
+    """How CUDA C++ spells it."""
 
     def __str__(self) -> str:
         return self.name
@@ -70,21 +72,21 @@ _ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
 ELEMENT_TYPES: dict[str, ElementType] = {
     kind.name: kind
     for kind in (
-        ElementType("f8E4M3FN", 8, "f8E4M3FN", "float8_e4m3fn"),
-        ElementType("f8E5M2", 8, "f8E5M2", "float8_e5m2"),
-        ElementType("bf16", 16, "bf16", "bfloat16"),
-        ElementType("f16", 16, "f16", "float16"),
-        ElementType("f32", 32, "f32", "float32"),
-        ElementType("f64", 64, "f64", "float64"),
-        ElementType("bool", 8, "i1", "bool"),
-        ElementType("i8", 8, "i8", "int8"),
-        ElementType("i16", 16, "i16", "int16"),
-        ElementType("i32", 32, "i32", "int32"),
-        ElementType("i64", 64, "i64", "int64"),
-        ElementType("u8", 8, "i8", "uint8"),
-        ElementType("u16", 16, "i16", "uint16"),
-        ElementType("u32", 32, "i32", "uint32"),
-        ElementType("u64", 64, "i64", "uint64"),
+        ElementType("f8E4M3FN", 8, "f8E4M3FN", "float8_e4m3fn", "__nv_fp8_e4m3"),
+        ElementType("f8E5M2", 8, "f8E5M2", "float8_e5m2", "__nv_fp8_e5m2"),
+        ElementType("bf16", 16, "bf16", "bfloat16", "__nv_bfloat16"),
+        ElementType("f16", 16, "f16", "float16", "__half"),
+        ElementType("f32", 32, "f32", "float32", "float"),
+        ElementType("f64", 64, "f64", "float64", "double"),
+        ElementType("bool", 8, "i1", "bool", "bool"),
+        ElementType("i8", 8, "i8", "int8", "signed char"),
+        ElementType("i16", 16, "i16", "int16", "short"),
+        ElementType("i32", 32, "i32", "int32", "int"),
+        ElementType("i64", 64, "i64", "int64", "long long"),
+        ElementType("u8", 8, "i8", "uint8", "unsigned char"),
+        ElementType("u16", 16, "i16", "uint16", "unsigned short"),
+        ElementType("u32", 32, "i32", "uint32", "unsigned int"),
+        ElementType("u64", 64, "i64", "uint64", "unsigned long long"),
     )
 }
 

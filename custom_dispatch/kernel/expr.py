@@ -22,9 +22,7 @@ MAX_NODES = 256
 is small in memory but endless to walk."""
 
 
-def _operator(
-    name: str,
-) -> tuple[Callable[[Expr, Expr | int], Expr], Callable[[Expr, int], Expr]]:
+def _operator(name: str) -> tuple[Callable[[Expr, Expr | int], Expr], Callable[[Expr, int], Expr]]:
     """The methods of an expression on the left, and on the right of a number."""
 
     def method(self: Expr, other: Expr | int) -> Expr:

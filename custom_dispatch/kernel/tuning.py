@@ -111,25 +111,14 @@ class Measured:
         return [item for distance, item in found if distance <= least + _CLOSE]
 
     @property
-    def says(self) -> bool:
-        """Whether anything was measured."""
-        return bool(self.models or self.dims)
-
-    @property
     def dims(self) -> tuple[str, ...]:
         """The names of the dims; empty where nothing was measured."""
-        return tuple(
-            dict.fromkeys(name for item in self.sizes if item.seconds for name in item.dims)
-        )
+        return (*dict.fromkeys(name for size in self.sizes if size.seconds for name in size.dims),)
 
     def is_like(self, other: Measured) -> bool:
         """Whether the same kernels were measured alike on the same device."""
-        return (self.device, self.compiler, dict(self.digests), dict(self.scalars)) == (
-            other.device,
-            other.compiler,
-            dict(other.digests),
-            dict(other.scalars),
-        )
+        names = "device", "compiler", "digests", "scalars"
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def renamed(self, names: Mapping[str, str], *, corrects: bool) -> Measured:
         """The same of other kernels in the place of these, without those that have none there.

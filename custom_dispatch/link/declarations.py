@@ -353,10 +353,7 @@ def _known_sizes(kernel: Kernel, shapes: tuple[Sizes, ...], calls: int) -> tuple
 
 
 def _count(
-    name: str,
-    bodies: Mapping[str, ir.Operation],
-    kernels: Collection[str],
-    callers: frozenset[str],
+    name: str, bodies: Mapping[str, ir.Operation], kernels: Collection[str], callers: frozenset[str]
 ) -> _Counts:
     """Calls of what stands for kernels, and whether data decides how many of them are made."""
     op = bodies[name]

@@ -19,17 +19,8 @@ from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
-from custom_dispatch.link import graph_barriers
+from custom_dispatch.link import graph_barriers, operations
 from custom_dispatch.link.constants import owner_of
-from custom_dispatch.link.operations import (
-    create,
-    global_of,
-    integer,
-    is_declaration,
-    name_of,
-    operations_of,
-    set_type,
-)
 
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
 """What lets IREE write the form that this works on, in which commands name their buffers."""
@@ -64,9 +55,9 @@ def record_once(content: bytes) -> bytes:
     with ir.Context() as context, ir.Location.unknown():
         module = ir.Module.parse(content, context)
         every = [op.operation for op in module.body.operations if op.operation.name == "util.func"]
-        functions = [op for op in every if name_of(op).endswith(GRAPH)]
+        functions = [op for op in every if operations.name_of(op).endswith(GRAPH)]
         for function in every:
-            if not is_declaration(function):
+            if not operations.is_declaration(function):
                 if function in functions:
                     graph_barriers.limit_width(function)
                 else:
@@ -94,7 +85,7 @@ def _record(module: ir.Module, function: Any) -> None:
     """Make of a function what records, when the module is loaded, and of its queue operations one
     that hands over what was recorded.
     """
-    name = name_of(function)
+    name = operations.name_of(function)
     blocks = list(function.regions[0].blocks)
     _drop_waits(op.operation for block in blocks for op in block.operations)
     every = [op.operation for block in blocks for op in block.operations]
@@ -105,12 +96,12 @@ def _record(module: ir.Module, function: Any) -> None:
             if waits and getattr(owner_of(value), "name", "") == "util.null":
                 op.operands[number] = blocks[0].arguments[0]
     mutable = [
-        name_of(op.operation)
+        operations.name_of(op.operation)
         for op in module.body.operations
         if op.operation.name == "util.global" and "is_mutable" in op.operation.attributes
     ]
     for op in every:
-        is_state = op.name in _GLOBALS and global_of(op) in mutable
+        is_state = op.name in _GLOBALS and operations.global_of(op) in mutable
         if (
             op.name in _NEEDS_HOST
             or is_state
@@ -160,7 +151,7 @@ def _record(module: ir.Module, function: Any) -> None:
         op.erase()
     for number in reversed(range(len(blocks[0].arguments))):
         blocks[0].erase_argument(number)
-    set_type(function, [], [])
+    operations.set_type(function, [], [])
     function.attributes["sym_name"] = ir.StringAttr.get(recorder)
     function.attributes["sym_visibility"] = ir.StringAttr.get("private")
     for op in (*added, launches):
@@ -205,17 +196,19 @@ def _write_mark(commands: Any, mark: str) -> None:
     # A barrier stands before it: see `barrier_of`.
     with ir.InsertionPoint(next(op for op in users if op.name == "hal.command_buffer.finalize")):
         buffer = _load(mark, ir.Type.parse("!hal.buffer"))
-        one = integer(1, ir.IntegerType.get_signless(32))
+        one = operations.integer(1, ir.IntegerType.get_signless(32))
         ir.Operation.create(
             "hal.command_buffer.fill_buffer",
-            operands=[commands, buffer, integer(0), integer(4), one],
+            operands=[commands, buffer, operations.integer(0), operations.integer(4), one],
             attributes={"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
         )
 
 
 def _load(name: str, kind: ir.Type) -> Any:
     symbol = ir.FlatSymbolRefAttr.get(name)
-    return create("util.global.load", kind, **{"global": symbol}, is_immutable=ir.UnitAttr.get())
+    return operations.create(
+        "util.global.load", kind, **{"global": symbol}, is_immutable=ir.UnitAttr.get()
+    )
 
 
 def _drop_waits(operations: Iterable[Any]) -> None:
@@ -273,14 +266,14 @@ def _allocate_transients(module: ir.Module, size: int) -> str:
     `MEMORY_KEY`, how many bytes it and all other buffers take that graphs keep.
     """
     kept = dict.fromkeys(("inputs", "results", "state", "marks"), 0)
-    for store in operations_of(module, "util.global.store"):
-        name, allocation = global_of(store), store.operands[0].owner
+    for store in operations.operations_of(module, "util.global.store"):
+        name, allocation = operations.global_of(store), store.operands[0].owner
         if isinstance(allocation, ir.Block) or allocation.name != "hal.allocator.allocate":
             continue
         last = len(allocation.operands) - 1
         if name == TRANSIENTS:
             with ir.InsertionPoint(allocation):
-                allocation.operands[last] = integer(size)
+                allocation.operands[last] = operations.integer(size)
         else:
             # A mark is in the host's memory, and four bytes.
             found = re.fullmatch(r"custom_dispatch\..+\.(input|output|mark)\d*", name)
@@ -291,7 +284,7 @@ def _allocate_transients(module: ir.Module, size: int) -> str:
 
 
 def _refused(function: Any, what: str) -> GraphError:
-    name = name_of(function).removesuffix(GRAPH)
+    name = operations.name_of(function).removesuffix(GRAPH)
     error = GraphError(
         f"`{name}` cannot be a graph: {what} depends on values of the call.",
         expected="a function whose commands are all known when the module is loaded",

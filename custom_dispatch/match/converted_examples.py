@@ -10,17 +10,9 @@ from collections.abc import Mapping
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError, LinkError, ModelError
+from custom_dispatch.link import operations
 from custom_dispatch.link.constants import element_of, number_of
 from custom_dispatch.link.dialects.torch_dialect import convert_torch, tidy_converted
-from custom_dispatch.link.operations import (
-    create,
-    functions_of,
-    has_operation,
-    name_of,
-    operations_of,
-    set_type,
-    type_of,
-)
 from custom_dispatch.match.example import normalise
 from custom_dispatch.match.pattern import Pattern, wrong
 from custom_dispatch.match.sizes import ANY_SIZES, any_sizes, drop_sizes
@@ -69,13 +61,15 @@ def convert_examples(texts: Mapping[str, tuple[Pattern, ir.Module]]) -> dict[str
                 log=error.log,
             ) from None
         tidy_converted(converted)
-        for op in operations_of(converted, "cf.assert"):  # of sizes that a match shows to agree
+        for op in operations.operations_of(
+            converted, "cf.assert"
+        ):  # of sizes that a match shows to agree
             op.erase()
-        for op in functions_of(converted):
-            if has_operation(op, TORCH):
+        for op in operations.functions_of(converted):
+            if operations.has_operation(op, TORCH):
                 op.erase()
         normalise(converted)
-        by_name = {name_of(op): op for op in functions_of(converted)}
+        by_name = {operations.name_of(op): op for op in operations.functions_of(converted)}
         found = {}
         for index, (text, (pattern, module)) in enumerate(texts.items()):
             function = by_name.get(f"{_NAME}{index}")
@@ -83,7 +77,7 @@ def convert_examples(texts: Mapping[str, tuple[Pattern, ir.Module]]) -> dict[str
                 found[text] = ir.Module.create()
                 found[text].body.append(function)
                 _free_numbers(pattern, function)
-                said = functions_of(module)[0].attributes.get(ANY_SIZES)
+                said = operations.functions_of(module)[0].attributes.get(ANY_SIZES)
                 if said is not None:  # IREE drops what it does not know
                     function.attributes[ANY_SIZES] = said
         return found
@@ -92,7 +86,7 @@ def convert_examples(texts: Mapping[str, tuple[Pattern, ir.Module]]) -> dict[str
 def _prepared(pattern: Pattern, module: ir.Module, index: int) -> ir.Operation:
     """A copy of a module's function, with values for its numbers."""
     drop_sizes(module)
-    functions = functions_of(module)
+    functions = operations.functions_of(module)
     if len(functions) != 1:
         raise wrong(pattern.kernel, f"has {len(functions)} functions", "one")
     function = functions[0].operation.clone()
@@ -106,7 +100,7 @@ def _prepared(pattern: Pattern, module: ir.Module, index: int) -> ir.Operation:
         if str(argument.type) == _FLOAT:
             value = ir.FloatAttr.get_f64(_value(index))
             with ir.InsertionPoint.at_block_begin(block):
-                number = create("torch.constant.float", argument.type, value=value)
+                number = operations.create("torch.constant.float", argument.type, value=value)
             argument.replace_all_uses_with(number)
     return function
 
@@ -114,13 +108,13 @@ def _prepared(pattern: Pattern, module: ir.Module, index: int) -> ir.Operation:
 def _free_numbers(pattern: Pattern, function: ir.Operation) -> None:
     """Take the values for parameters again, in the type in which the function uses them."""
     block = function.regions[0].blocks[0]
-    used = {value for op in operations_of(function) for value in op.operands}
+    used = {value for op in operations.operations_of(function) for value in op.operands}
     for index, argument in enumerate(block.arguments):
         if argument in used or str(argument.type) != "f64":
             continue
         numbers = [
             op
-            for op in operations_of(function, "arith.constant")
+            for op in operations.operations_of(function, "arith.constant")
             if (element := element_of(op.result)) is not None
             and number_of(element) == _value(index)
         ]
@@ -136,4 +130,8 @@ def _free_numbers(pattern: Pattern, function: ir.Operation) -> None:
         for op in numbers:
             op.result.replace_all_uses_with(argument)
             op.erase()
-    set_type(function, [argument.type for argument in block.arguments], type_of(function).results)
+    operations.set_type(
+        function,
+        [argument.type for argument in block.arguments],
+        operations.type_of(function).results,
+    )

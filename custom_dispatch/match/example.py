@@ -254,9 +254,7 @@ def normalise(module: ir.Module) -> None:
 
 
 def read_example(
-    pattern: Replaceable,
-    module: ir.Module,
-    names: Sequence[str] | None = None,
+    pattern: Replaceable, module: ir.Module, names: Sequence[str] | None = None
 ) -> Example:
     """The example that a module's public function is.
 

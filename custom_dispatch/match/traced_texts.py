@@ -32,10 +32,7 @@ class Framework:
 
 
 def kept_text(
-    framework: Framework,
-    function: Any,
-    parts: Sequence[object],
-    make: Callable[[], str | T],
+    framework: Framework, function: Any, parts: Sequence[object], make: Callable[[], str | T]
 ) -> str | T:
     """A text that follows from a function and further parts; from the store if it is there.
 

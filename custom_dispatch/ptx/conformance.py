@@ -232,11 +232,7 @@ def check_block(
 
 
 def check_cluster(
-    kernel: Kernel,
-    found: tuple[int, int, int] | None,
-    origin: str,
-    *,
-    is_clustered: bool = False,
+    kernel: Kernel, found: tuple[int, int, int] | None, origin: str, *, is_clustered: bool = False
 ) -> None:
     """Compare a declared cluster with the one compiled into an object.
 

@@ -117,9 +117,7 @@ class _ModuleReader:
         elif stream.at(".func"):
             self._function()
         elif at_variable(stream):
-            self._variables.extend(
-                read_variables(stream, None, is_extern=".extern" in linkage),
-            )
+            self._variables.extend(read_variables(stream, None, is_extern=".extern" in linkage))
         elif linkage:
             stream.fail("`.entry`, `.func` or a variable after its linkage")
         elif stream.at(".file"):

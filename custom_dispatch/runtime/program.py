@@ -43,11 +43,7 @@ class Program:
     """
 
     def __init__(
-        self,
-        file: ModuleFile,
-        choice: Choice,
-        providers: Sequence[Any] = (),
-        given: Given = None,
+        self, file: ModuleFile, choice: Choice, providers: Sequence[Any] = (), given: Given = None
     ) -> None:
         self._origin = (file.path, file.content, file.parameters, given)
         self.device: Device = choice.device

@@ -166,15 +166,14 @@ def _by_tables(
     kernels: Kernel | Choice | Iterable[Kernel | Choice], targets: Sequence[Target]
 ) -> Kernel | Choice | Iterable[Kernel | Choice]:
     """What is given, with choices by what was measured, of the kernels that are then taken."""
-    if isinstance(kernels, Choice):
-        return tuned(kernels, targets).taken_on(targets)
-    given = None if isinstance(kernels, Kernel) else several(kernels)
-    if given is None:
-        return kernels
-    return [
-        tuned(item, targets).taken_on(targets) if isinstance(item, Choice) else item
-        for item in given
-    ]
+
+    def one(item: Kernel | Choice) -> Kernel | Choice:
+        return tuned(item, targets).taken_on(targets) if isinstance(item, Choice) else item
+
+    if isinstance(kernels, Kernel | Choice):
+        return one(kernels)
+    given = several(kernels)
+    return kernels if given is None else [*map(one, given)]
 
 
 def _refuse_spills(library: Library) -> None:

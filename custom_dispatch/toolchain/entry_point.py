@@ -229,23 +229,6 @@ def _types(parameters: str) -> list[Counter[str]]:
     return types
 
 
-_C_NAMES = {
-    "f8E4M3FN": "__nv_fp8_e4m3",
-    "f8E5M2": "__nv_fp8_e5m2",
-    "bf16": "__nv_bfloat16",
-    "f16": "__half",
-    "f32": "float",
-    "f64": "double",
-    "bool": "bool",
-    "i8": "signed char",
-    "u8": "unsigned char",
-    "i16": "short",
-    "u16": "unsigned short",
-    "i32": "int",
-    "u32": "unsigned int",
-    "i64": "long long",
-    "u64": "unsigned long long",
-}
 _POINTER_BYTES = 8
 _MOST_RAW_BITS = 16
 
@@ -283,9 +266,7 @@ def _problem(declared: Parameter, found: CParameter) -> tuple[str, str] | None:
             return declared.kind, f"declare `{operand.name}` as a cd.Scalar or cd.Struct"
         if not isinstance(operand, Scratch) and not _may_hold(found, operand.dtype):
             kind = type(operand).__name__
-            pointer = (
-                f"{'const ' if isinstance(operand, In) else ''}{_C_NAMES[operand.dtype.name]}*"
-            )
+            pointer = f"{'const ' if isinstance(operand, In) else ''}{operand.dtype.c_name}*"
             declare = f'cd.{kind}("{operand.name}", "{found.dtype}", ...)'
             return pointer, f"declare {declare}" if found.dtype else f"change `{operand.name}`"
         if found.is_const and not isinstance(operand, In):
@@ -297,7 +278,7 @@ def _problem(declared: Parameter, found: CParameter) -> tuple[str, str] | None:
     if found.form != "value":
         return declared.kind, f"declare `{operand.name}` as cd.In, cd.Out or cd.InOut"
     if isinstance(operand, Scalar) and not _may_hold(found, operand.dtype):
-        return f"a {_C_NAMES[operand.dtype.name]}", f'declare it "{found.dtype}"'
+        return f"a {operand.dtype.c_name}", f'declare it "{found.dtype}"'
     if isinstance(operand, Struct) and found.dtype:
         kinds = {leaf.scalar.dtype for leaf in operand.leaves}
         if not all(_same(found.dtype, dtype) for dtype in kinds):
@@ -334,7 +315,7 @@ def _check_fields(kernel: Kernel, struct: Struct, found: CParameter, origin: str
 def _described_field(field: CField) -> str:
     size = f"of {field.size_bytes} bytes"
     if field.dtype:
-        kind, whole = _C_NAMES[field.dtype], ELEMENT_TYPES[field.dtype].bytes
+        kind, whole = ELEMENT_TYPES[field.dtype].c_name, ELEMENT_TYPES[field.dtype].bytes
         size = "" if field.size_bytes == whole else f" {size}"
         return f"{kind}{size} at byte {field.offset_bytes}"
     return f"something {size} at byte {field.offset_bytes}"
@@ -360,7 +341,8 @@ def _same(found: str, dtype: ElementType) -> bool:
 
 
 def _described(found: CParameter) -> str:
-    kind = _C_NAMES.get(found.dtype, f"something of {found.size_bytes} bytes")
+    known = ELEMENT_TYPES.get(found.dtype)
+    kind = known.c_name if known else f"something of {found.size_bytes} bytes"
     const = "const " if found.is_const else ""
     return const + kind + {"value": "", "pointer": "*", "reference": "&"}[found.form]
 

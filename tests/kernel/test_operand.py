@@ -80,7 +80,7 @@ def test_a_type_that_is_no_text_is_refused(dtype: Any) -> None:
 
 def test_an_element_type_of_ones_own_is_refused() -> None:
     with pytest.raises(DeclarationError, match="is not an element type"):
-        cd.In("x", ElementType("f3", 3, "f3", "float3"), [1])
+        cd.In("x", ElementType("f3", 3, "f3", "float3", "f3"), [1])
 
 
 @pytest.mark.parametrize("kind", ELEMENT_TYPES.values(), ids=str)

@@ -76,7 +76,7 @@ def test_where_no_size_is_known_calls_take_what_is_nearly_the_fastest(choice: cd
     assert lost(choice, (), 16) < 1.12
 
 
-@pytest.mark.parametrize("choice", TABLED[1:], ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", TABLED, ids=lambda choice: choice.name)
 def test_sizes_that_were_not_measured_take_what_is_about_the_fastest(choice: cd.Choice) -> None:
     """What the table would choose for a fifth of its sizes, if it were without them."""
     found = quality(choice, measured(choice))
@@ -89,8 +89,8 @@ def test_sizes_that_are_not_whole_16_bytes_take_what_takes_them() -> None:
     dims = {"batch": 4096, "n": 4096, "k": 4090}
     name = "linear_bf16_t64x128_k2_sm80_t64x128_s4_align1"
     assert first(found.ordered(dims, HOPPER), dims) == name
-    assert first(found.ordered({}, HOPPER), dims) == name
     assert first(found.ordered({"n": 4096, "k": 4090}, HOPPER), dims) == name
+    assert first(found.ordered({}, HOPPER), dims).endswith("align1")
 
 
 def test_other_types_and_activations_take_the_same_forms() -> None:

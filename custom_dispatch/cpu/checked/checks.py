@@ -13,15 +13,8 @@ from dataclasses import dataclass
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.analysis.suspension import is_barrier
+from custom_dispatch.cpu.checked import monitor
 from custom_dispatch.cpu.checked.finding import Finding, find, keep_staged
-from custom_dispatch.cpu.checked.monitor import (
-    Context,
-    Site,
-    Sites,
-    call,
-    number_of,
-    text_global,
-)
 from custom_dispatch.cpu.checked.monitor_shadow import note_use
 from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
@@ -114,7 +107,7 @@ class Checks:
         instructions: list[Instruction],
         origins: Origins,
         memory: BlockMemory,
-        sites: Sites,
+        sites: monitor.Sites,
     ) -> None:
         self.kernel = kernel
         self.memory = memory
@@ -189,18 +182,18 @@ class Checks:
             self._access(b, site, place, size)
 
     def _access(self, b: Builder, site: int, pointer: str, size: Given) -> None:
-        address = number_of(b, pointer)
+        address = monitor.number_of(b, pointer)
         on = b.fresh_label("checked")
-        ends = call(b, "access", "%thread", site, address, size, "%state")
+        ends = monitor.call(b, "access", "%thread", site, address, size, "%state")
         b.cond_branch(ends, "stopped", on)
         b.block(on)
 
     def _site(
         self, instruction: Instruction, access: MemoryAccess, operand: Address, space: str
     ) -> int:
-        kind = Site.READS * access.reads | Site.WRITES * access.writes
-        kind |= Site.STRONG * access.strong | Site.SWAP * access.swap
-        kind |= self._dropped.numbers.get(id(instruction), 0) << Site.DROPPED_SHIFT
+        kind = monitor.Site.READS * access.reads | monitor.Site.WRITES * access.writes
+        kind |= monitor.Site.STRONG * access.strong | monitor.Site.SWAP * access.swap
+        kind |= self._dropped.numbers.get(id(instruction), 0) << monitor.Site.DROPPED_SHIFT
         where, low, high, object_ = self._range(operand, space)
         return self.sites.add(
             instruction, kind=kind, space=where, low=low, high=high, object_=object_
@@ -213,18 +206,23 @@ class Checks:
         name = "" if origin is None else origin.variable
         if name in shared.offsets:
             end = shared.ends[name]
-            return Site.IN_SHARED, shared.offsets[name], end, f"`{_plain(name)}` in shared memory"
+            return (
+                monitor.Site.IN_SHARED,
+                shared.offsets[name],
+                end,
+                f"`{_plain(name)}` in shared memory",
+            )
         if name in self._locals:
-            return Site.IN_LOCAL, *self._locals[name], "the thread's local memory"
+            return monitor.Site.IN_LOCAL, *self._locals[name], "the thread's local memory"
         if space == "shared":
-            return Site.IN_SHARED, 0, shared.size, "shared memory"
+            return monitor.Site.IN_SHARED, 0, shared.size, "shared memory"
         if space in ("local", "param"):
-            return Site.IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
+            return monitor.Site.IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
         if name:
-            return Site.IN_REGION, self._region(name), 0, ""
+            return monitor.Site.IN_REGION, self._region(name), 0, ""
         if origin is not None:
-            return Site.IN_REGION, origin.binding, 0, ""
-        return Site.ANYWHERE, 0, 0, ""
+            return monitor.Site.IN_REGION, origin.binding, 0, ""
+        return monitor.Site.ANYWHERE, 0, 0, ""
 
     def _region(self, name: str) -> int:
         if name not in self.variables:
@@ -258,12 +256,12 @@ class Checks:
 
     def fence(self, b: Builder) -> None:
         """The thread executes a fence."""
-        call(b, "fence", "%thread")
+        monitor.call(b, "fence", "%thread")
 
     def come(self, b: Builder, barrier: str) -> None:
         """The thread comes to a barrier, to wait there or not."""
         if self._has_meetings:
-            call(b, "come", "%thread", barrier)
+            monitor.call(b, "come", "%thread", barrier)
 
     def barriers_met(self, b: Builder, free: SsaValue, alive: SsaValue) -> None:
         """The barriers whose bits are set are complete; perhaps all threads have met at one."""
@@ -271,29 +269,29 @@ class Checks:
             met = b.load(self.memory.barrier(b, number, LAST_COUNT))
             is_free = (free >> number).resize(1)
             with when(b, is_free & met.cmp("eq", alive)):
-                call(b, "all_met")
+                monitor.call(b, "all_met")
 
     def leave(self, b: Builder, thread: str, barrier: str) -> None:
         """A thread goes on from a barrier."""
         if self._has_meetings:
-            call(b, "leave", thread, barrier)
+            monitor.call(b, "leave", thread, barrier)
 
     def barriers_left(self, b: Builder, free: str) -> None:
         """All threads have left the barriers whose bits are set."""
         if self._has_meetings:
-            call(b, "clear", free)
+            monitor.call(b, "clear", free)
 
     # ---- the end
 
     def begin_turn(self, b: Builder) -> None:
         """A thread begins to run, or goes on."""
-        Context(b).spins = 0
+        monitor.Context(b).spins = 0
 
     def stop_block(self, b: Builder) -> None:
         """End the block, if what a thread has just found demands it."""
         keep_staged(b)
         on = b.fresh_label("on")
-        failed = Context(b).failed.cmp("ne", 0)
+        failed = monitor.Context(b).failed.cmp("ne", 0)
         b.cond_branch(failed, "ended", on)
         b.block(on)
 
@@ -309,7 +307,7 @@ class Checks:
         """The kernel's name, and the sites where its threads wait."""
         return [
             self.waiting.table(),
-            text_global(
+            monitor.text_global(
                 f"check.kernel.{self.kernel.symbol}", self.kernel.name or self.kernel.entry
             ),
         ]

@@ -21,13 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from custom_dispatch.cpu.checked.monitor import (
-    CONTEXT,
-    MOST_KEPT,
-    Context,
-    Found,
-    Who,
-)
+from custom_dispatch.cpu.checked.monitor import CONTEXT, MOST_KEPT, Context, Found, Who
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
 from custom_dispatch.cpu.text.control_structures import fold, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue

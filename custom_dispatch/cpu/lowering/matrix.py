@@ -20,12 +20,7 @@ from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.ptx import Operand, elements_of
 
-ELEMENT_BITS: Final = {
-    "f16": 16,
-    "bf16": 16,
-    "tf32": 32,
-    **dict.fromkeys(("s8", "u8", *BYTES), 8),
-}
+ELEMENT_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, **dict.fromkeys(("s8", "u8", *BYTES), 8)}
 """By an element's type, the bits it takes in a register."""
 
 

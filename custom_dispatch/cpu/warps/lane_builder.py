@@ -23,12 +23,7 @@ _IMMEDIATE: Final = frozenset({"llvm.ctlz", "llvm.cttz", "llvm.abs"})
 _NEUTRAL: Final = {"add": 0, "sub": 0, "or": 0, "xor": 0, "shl": 0, "lshr": 0, "ashr": 0, "mul": 1}
 """The right operands with which an operation gives the left one."""
 _SYMMETRIC: Final = frozenset({"add", "or", "xor", "mul"})
-_GREATER: Final = {
-    "llvm.smax": "sge",
-    "llvm.smin": "sle",
-    "llvm.umax": "uge",
-    "llvm.umin": "ule",
-}
+_GREATER: Final = {"llvm.smax": "sge", "llvm.smin": "sle", "llvm.umax": "uge", "llvm.umin": "ule"}
 """How the first operand compares where it is the result."""
 
 

@@ -109,10 +109,7 @@ class LaneLoop(Waits):
         self.frame.current = instruction
 
     def write(
-        self,
-        arrays: dict[str, str],
-        scalars: dict[str, str],
-        variables: dict[str, str],
+        self, arrays: dict[str, str], scalars: dict[str, str], variables: dict[str, str]
     ) -> None:
         """Write the loop.
 

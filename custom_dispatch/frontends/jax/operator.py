@@ -172,9 +172,7 @@ class Derivative(Gradients):
         return bound_primitive(self._backward, scalars)(*arrays)
 
     def differentiable(
-        self,
-        run: Callable[..., Sequence[Any]],
-        scalars: Sequence[Any],
+        self, run: Callable[..., Sequence[Any]], scalars: Sequence[Any]
     ) -> Callable[..., Any]:
         """A function of arrays that runs the kernel, and whose derivative this is.
 

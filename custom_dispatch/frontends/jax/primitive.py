@@ -157,11 +157,7 @@ def _attribute(scalar: Scalar, value: Any) -> Any:
 
 
 def _batch(
-    arrays: Sequence[Any],
-    axes: Sequence[Any],
-    *,
-    kernel: Kernel | Choice,
-    scalars: tuple[Any, ...],
+    arrays: Sequence[Any], axes: Sequence[Any], *, kernel: Kernel | Choice, scalars: tuple[Any, ...]
 ) -> tuple[list[Any], list[int]]:
     """`jax.vmap`: one more leading dim where all that is mapped has some, else a call for each."""
     size = next(

@@ -56,7 +56,7 @@ def import_function(
 
 
 _IN_TORCHS_WORDS = {
-    *("BatchNormalization", "Conv", "GroupNormalization", "InstanceNormalization", "LeakyRelu"),
+    *("BatchNormalization", "Conv", "GroupNormalization", "InstanceNormalization", "LeakyRelu")
 }
 """Operators of which patterns are written in PyTorch's words: those have numbers for all of `pads`,
 `auto_pad`, `group` and what else ONNX has as attributes, which are left out or come in two ways."""

@@ -14,13 +14,7 @@ import onnx
 from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError, excerpt
-from custom_dispatch.frontends.onnx.importing import (
-    MAIN_DOMAINS,
-    attribute_of,
-    bring_into_one_form,
-    import_function,
-    schema_of,
-)
+from custom_dispatch.frontends.onnx import importing
 from custom_dispatch.frontends.onnx.node import graphs_of, onnx_type, scalars_of
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
@@ -142,7 +136,9 @@ def _computed(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Computed:
         item = _node(kernel, item)
     version = None
     if isinstance(item, onnx.ModelProto):
-        version = next((v.version for v in item.opset_import if v.domain in MAIN_DOMAINS), None)
+        version = next(
+            (v.version for v in item.opset_import if v.domain in importing.MAIN_DOMAINS), None
+        )
         item = item.graph
     if isinstance(item, onnx.NodeProto):
         graph = onnx.GraphProto(node=[item])
@@ -166,12 +162,12 @@ def _computed(kernel: Kernel, item: Any, fixed: Mapping[str, Any]) -> Computed:
         input=map(onnx.helper.make_empty_tensor_value_info, inputs),
         output=map(onnx.helper.make_empty_tensor_value_info, outputs),
     )
-    bring_into_one_form(made)
+    importing.bring_into_one_form(made)
     nodes = [node for node in made.node if node.op_type != "Constant"]
     if any(True for node in nodes for _ in graphs_of(node)):
         raise wrong(kernel, "has a node with a graph in it", "nodes without branches and loops")
     for node in nodes:
-        if node.domain not in MAIN_DOMAINS and onnx.defs.has(node.op_type):
+        if node.domain not in importing.MAIN_DOMAINS and onnx.defs.has(node.op_type):
             raise wrong(
                 kernel,
                 f"has the operator {node.op_type} of the domain {node.domain}",
@@ -247,7 +243,7 @@ def _check(
 def _may_capture(node: onnx.NodeProto, name: str) -> bool:
     """Whether a node may have an attribute, and does not give it."""
     gives = any(item.name == name for item in node.attribute)
-    schema = schema_of(node)
+    schema = importing.schema_of(node)
     return not gives and schema is not None and name in schema.attributes
 
 
@@ -269,13 +265,13 @@ def _example(pattern: Pattern, computed: Computed, searched: Searched) -> Exampl
     _check_version(kernel, computed, said)
     arguments = {name: item.name for name, item in arguments_by_name(kernel).items()}
     graph, version = _typed(kernel, computed.graph), said or _NEWEST
-    domains = {"" if node.domain in MAIN_DOMAINS else node.domain for node in graph.node}
+    domains = {"" if node.domain in importing.MAIN_DOMAINS else node.domain for node in graph.node}
     versions = [onnx.helper.make_opsetid(name, 1 if name else version) for name in domains]
     with model.context, ir.Location.unknown():
         module = ir.Module.create()
         made = onnx.helper.make_model(graph, opset_imports=versions)
         try:
-            import_function(made, module, any_rank=True)
+            importing.import_function(made, module, any_rank=True)
         except Exception as error:  # the importer raises whatever its assumptions end in
             raise wrong(
                 kernel,
@@ -339,16 +335,18 @@ def _defaults(node: onnx.NodeProto, version: int) -> dict[str, ir.Attribute | No
 
     One of a later version than the model's may have been written there for another pattern.
     """
-    schema = schema_of(node, version) or schema_of(node)
+    schema = importing.schema_of(node, version) or importing.schema_of(node)
     return {
-        f"{_ATTRIBUTE}{name}": attribute_of(item.default_value) if item.default_value.name else None
+        f"{_ATTRIBUTE}{name}": importing.attribute_of(item.default_value)
+        if item.default_value.name
+        else None
         for name, item in (schema.attributes.items() if schema else ())
     }
 
 
 def _form(node: onnx.NodeProto, version: int) -> Any:
     """What a node of an operator may look like in a version; new ones often only add types."""
-    schema = schema_of(node, version)
+    schema = importing.schema_of(node, version)
     if schema is None:
         return None
     attributes = {

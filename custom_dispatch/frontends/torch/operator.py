@@ -96,10 +96,7 @@ def _register(kernel: Kernel | Choice, namespace: str) -> Any:
             raise _taken(name, "an operator that this package did not register")
         entry = _Registered(kernel, None)
         entry.operator = torch.library.custom_op(
-            name,
-            lambda *arguments: _run(entry.item, arguments),
-            mutates_args=(),
-            schema=schema,
+            name, lambda *arguments: _run(entry.item, arguments), mutates_args=(), schema=schema
         )
         entry.operator.register_fake(lambda *arguments: _trace(entry.item, arguments))
         entry.operator.register_vmap(
