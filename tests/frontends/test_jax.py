@@ -13,8 +13,8 @@ import numpy
 import pytest
 
 import custom_dispatch as cd
+from cuda_kernels.elementwise import gelu_tanh_f16
 from cuda_kernels.gemm import matmul_f32
-from cuda_kernels.norms import softmax_f16
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError
 from tests.sample_kernels.rows import row_norm
@@ -193,8 +193,8 @@ def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
         "  expected: a number of Python, which is the same in every call\n"
         "  next step: name the argument in static_argnames of jax.jit, or close over the number."
     )
-    assert refusal(cd.jax.call(softmax_f16), x) == (
-        "Kernel `softmax_f16`: operand `x` has dtype float32.\n"
+    assert refusal(cd.jax.call(gelu_tanh_f16), x) == (
+        "Kernel `gelu_tanh_f16`: operand `x` has dtype float32.\n"
         "  expected: float16 (f16)\n"
         '  next step: convert it: x.astype("float16").'
     )

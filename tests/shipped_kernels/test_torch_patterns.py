@@ -132,7 +132,7 @@ def test_a_decoder_is_made_of_them(dtype: torch.dtype, dynamic: bool, tables: in
     linear = f"linear_{name}"
     assert kernels(model, arguments, (length,) * 3 if dynamic else None) == [
         f"add_rms_norm_{name}",
-        "attention_bshd_f32_32" if name == "f32" else f"attention_bshd_{name}",
+        f"attention_bshd_{name}_32",
         *[linear] * (5 if is_few else 7),
         *([f"linear_swiglu_{name}"] if is_few else []),
         f"rms_norm_{name}",
