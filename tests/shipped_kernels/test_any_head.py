@@ -45,10 +45,22 @@ def compiled(form: str, *kernels: cd.Kernel) -> Shipped:
     return Shipped([item.own if form == "gpu" else item for item in kernels])
 
 
-@pytest.fixture(scope="module", params=["gpu", "cpu"])
-def many(request: pytest.FixtureRequest) -> Shipped:
-    kernels = [prefill("f16", head, mask, form=SMALL) for head, mask in MASKS.items()]
-    return compiled(request.param, *kernels)
+Many = tuple[Shipped, list[UpTo]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("gpu", (ODD_PARTS, MLA)),
+        pytest.param(("gpu", tuple(MASKS)), marks=pytest.mark.thorough),
+        ("cpu", tuple(MASKS)),
+    ],
+    ids=["gpu", "gpu, every head", "cpu"],
+)
+def many(request: pytest.FixtureRequest) -> Many:
+    form, heads = request.param
+    kernels = [prefill("f16", head, MASKS[head], form=SMALL) for head in heads]
+    return compiled(form, *kernels), [*heads]
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -91,14 +103,16 @@ def check(shipped: Shipped, name: str, *arguments: Any) -> None:
 
 
 @pytest.mark.parametrize("causal", [0, 1])
-def test_many_queries(many: Shipped, random: Random, causal: int) -> None:
-    for head, form in MASKS.items():
+def test_many_queries(many: Many, random: Random, causal: int) -> None:
+    shipped, heads = many
+    for head in heads:
+        form = MASKS[head]
         name = f"{PREFIXES[form]}prefill_attention_f16_{head.name}"
         for index, of in enumerate(HEADS[head]):
             for size in (SIZES[1], SIZES[(index + causal) % len(SIZES)]):
                 q, k, v = operands(random, "f16", of, size)
                 added = mask(random, "f16", form, size)
-                check(many, name, q, k, v, added, of[0] ** -0.5, causal)
+                check(shipped, name, q, k, v, added, of[0] ** -0.5, causal)
 
 
 def test_few_queries(few: Shipped, random: Random) -> None:
@@ -139,15 +153,16 @@ def test_without_tensor_cores(without_tensor_cores: Shipped, random: Random, cau
                 without_tensor_cores.check(name, q, k, v, added, of[0] ** -0.5, causal)
 
 
-def test_unaligned_views_and_a_nan_beside_what_is_seen(many: Shipped, random: Random) -> None:
+def test_unaligned_views_and_a_nan_beside_what_is_seen(many: Many, random: Random) -> None:
     """Columns that pad a row are not of the next one."""
+    shipped, _ = many
     name = f"prefill_attention_f16_{ODD_PARTS.name}"
     for of in HEADS[ODD_PARTS]:
         q, k, v = map(unaligned, operands(random, "f16", of, (1, 1, 1, 35, 50)))
         none = np.zeros((1, 1, 1, 0), np.float16)
-        check(many, name, q, k, v, none, 0.1, 1)
+        check(shipped, name, q, k, v, none, 0.1, 1)
         k[0, 0, 34] = np.nan
-        got, want = many.both(name, q, k, v, none, 0.1, 1)
+        got, want = shipped.both(name, q, k, v, none, 0.1, 1)
         assert np.isfinite(got[0, 0, :34].astype(np.float32)).all()
         assert_close(got, want, scale=2)
 

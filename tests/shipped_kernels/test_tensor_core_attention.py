@@ -75,7 +75,7 @@ def by_position(request: pytest.FixtureRequest) -> Shipped:
     return compiled(request.param, *many, *(decode("f16", 64, layout=each) for each in layouts))
 
 
-@pytest.fixture(scope="module", params=FORMS)
+@pytest.fixture(scope="module", params=FORMS_BUT_ONE)
 def cached(request: pytest.FixtureRequest) -> Shipped:
     return compiled(request.param, decoding.decode_cache("bf16", 64, decoding.Decode(64, 1)))
 
