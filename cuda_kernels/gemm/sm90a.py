@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import custom_dispatch as cd
 from cuda_kernels.shared.c_types import C_TYPES
@@ -25,8 +26,53 @@ def _whole(size_bytes: int) -> int:
     return -(-size_bytes // 1024) * 1024
 
 
+class HopperForm(ABC):
+    """What a product is on sm_90a."""
+
+    source: ClassVar[str]
+    function: ClassVar[str]
+    """Of the source, in its namespace."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What tells it from other forms, in a kernel's name."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> tuple[int, ...]:
+        """The numbers among the template arguments, in their order."""
+
+    @abstractmethod
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a batch of products of m x n, as `cd.Implementation` takes it."""
+
+    def for_layout(self, has_weights: bool) -> Self:
+        """The form that a layout takes, of b as weights or as [k, n]: itself, if it takes both."""
+        del has_weights
+        return self
+
+    def entry(self, dtype: str, out: str, activation: str, has_weights: bool) -> str:
+        """The kernel's name in C++, with its template arguments."""
+        types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
+        return f"cuda_kernels::{self.function}<{types}, {', '.join(map(str, self.parameters))}>"
+
+    def implementation(
+        self,
+        dtype: str,
+        out: str,
+        activation: str,
+        has_weights: bool,
+        sizes: tuple[Expr | int, Expr, Expr],
+    ) -> cd.Implementation:
+        """The launch for a batch of products of m x n."""
+        form = self.for_layout(has_weights)
+        entry = form.entry(dtype, out, activation, has_weights)
+        return cd.Implementation(source=form.source, entry=entry, **form.launch(*sizes))
+
+
 @dataclass(frozen=True)
-class WarpSpecialised:
+class WarpSpecialised(HopperForm):
     """A block of `gemm_sm90a.cu`: persistent, a producer warpgroup and two of consumers.
 
     The blocks of a cluster compute tiles one above another, and multicast their parts of b to each
@@ -56,43 +102,28 @@ class WarpSpecialised:
         schedule = "pingpong_" if self.warpgroups == 1 else ""
         return f"{schedule}t{self.m}x{self.n}_s{self.stages}_c{self.cluster}"
 
-    def for_layout(self, has_weights: bool) -> WarpSpecialised:
+    def for_layout(self, has_weights: bool) -> Self:
         """The form that a layout takes: for b as [k, n], n is made of whole boxes."""
         if has_weights or self.n // self.cluster % 64 == 0:
             return self
         whole = replace(self, **_of_columns(self.m, self.n, self.stages))
         return replace(whole, cluster=1) if whole.n // self.cluster % 64 else whole
 
-    def entry(self, dtype: str, out: str, activation: str, has_weights: bool) -> str:
-        """The kernel's name in C++, with its template arguments."""
-        return _entry(self, dtype, out, activation, has_weights)
-
-    def implementation(
-        self,
-        dtype: str,
-        out: str,
-        activation: str,
-        has_weights: bool,
-        sizes: tuple[Expr | int, Expr, Expr],
-    ) -> cd.Implementation:
-        """The launch for a batch of products of m x n."""
-        form = self.for_layout(has_weights)
-        batch, m, n = sizes
-        tiles = cd.ceildiv(m, form.m * form.cluster) * cd.ceildiv(n, form.n) * batch
-        persistent = MULTIPROCESSORS // form.cluster * form.cluster
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a batch of products of m x n, as `cd.Implementation` takes it."""
+        tiles = cd.ceildiv(m, self.m * self.cluster) * cd.ceildiv(n, self.n) * batch
+        persistent = MULTIPROCESSORS // self.cluster * self.cluster
         staging = 8 * 2 * 16 * 128 + 128 + 8 + 12
-        return cd.Implementation(
-            source=self.source,
-            entry=form.entry(dtype, out, activation, has_weights),
-            block=self.threads,
-            grid=cd.minimum(persistent, tiles * form.cluster),
-            dynamic_shared_memory=_whole(_pipeline_bytes(form.m, form.n, form.stages) + staging),
-            cluster=form.cluster,
-        )
+        return {
+            "block": self.threads,
+            "grid": cd.minimum(persistent, tiles * self.cluster),
+            "dynamic_shared_memory": _whole(_pipeline_bytes(self.m, self.n, self.stages) + staging),
+            "cluster": self.cluster,
+        }
 
 
 @dataclass(frozen=True)
-class SplitK:
+class SplitK(HopperForm):
     """A cluster of `gemm_split_sm90a.cu`: a tile of m x n, m 64 or 128, whose k its blocks split.
 
     Where b is [k, n], its tiles are made of 64 columns: then n is the next multiple of that.
@@ -121,36 +152,25 @@ class SplitK:
         """Threads of a block: a consumer warpgroup for each 64 rows, and two producer warps."""
         return 2 * self.m + 64
 
-    def for_layout(self, has_weights: bool) -> SplitK:
+    def for_layout(self, has_weights: bool) -> Self:
         """The form that a layout takes: for b as [k, n], n is made of whole boxes."""
         if has_weights or self.n % 64 == 0:
             return self
         return replace(self, **_of_columns(self.m, self.n, self.stages))
 
-    def implementation(
-        self,
-        dtype: str,
-        out: str,
-        activation: str,
-        has_weights: bool,
-        sizes: tuple[Expr | int, Expr, Expr],
-    ) -> cd.Implementation:
-        """The launch for a batch of products of m x n."""
-        form = self.for_layout(has_weights)
-        batch, m, n = sizes
-        tiles = cd.ceildiv(m, form.m) * cd.ceildiv(n, form.n) * batch
-        return cd.Implementation(
-            source=self.source,
-            entry=_entry(form, dtype, out, activation, has_weights),
-            block=self.threads,
-            grid=tiles * form.cluster,
-            dynamic_shared_memory=_pipeline_bytes(form.m, form.n, form.stages) + 1024,
-            cluster=form.cluster,
-        )
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a batch of products of m x n, as `cd.Implementation` takes it."""
+        tiles = cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch
+        return {
+            "block": self.threads,
+            "grid": tiles * self.cluster,
+            "dynamic_shared_memory": _pipeline_bytes(self.m, self.n, self.stages) + 1024,
+            "cluster": self.cluster,
+        }
 
 
 @dataclass(frozen=True)
-class ClusterTile:
+class ClusterTile(HopperForm):
     """A cluster of `gemm_cluster_sm90a.cu`: tiles of m x n, m a multiple of 8 and n of 64.
 
     It computes `rows` tiles one above another and `columns` next to each other, with `split` blocks
@@ -184,36 +204,25 @@ class ClusterTile:
         tiles = f"_c{self.rows}x{self.columns}" if self.rows * self.columns > 1 else ""
         return f"t{self.m}x{self.n}{tiles}_k{self.split}"
 
-    def for_layout(self, has_weights: bool) -> ClusterTile:
+    def for_layout(self, has_weights: bool) -> Self:
         """The form that a layout takes: for b as [k, n], blocks share whole boxes, or none."""
         return self if has_weights or self.n // self.rows % 64 == 0 else replace(self, rows=1)
 
-    def implementation(
-        self,
-        dtype: str,
-        out: str,
-        activation: str,
-        has_weights: bool,
-        sizes: tuple[Expr | int, Expr, Expr],
-    ) -> cd.Implementation:
-        """The launch for a batch of products of m x n."""
-        form = self.for_layout(has_weights)
-        batch, m, n = sizes
-        clusters = cd.ceildiv(m, form.m * form.rows) * cd.ceildiv(n, form.n * form.columns) * batch
-        cluster = form.rows * form.columns * form.split
-        stages = form.stages * (form.m + form.n) * TILE_K * 2
-        return cd.Implementation(
-            source=self.source,
-            entry=_entry(form, dtype, out, activation, has_weights),
-            block=2 * form.n + 64,
-            grid=clusters * cluster,
-            dynamic_shared_memory=_whole(stages + 2 * 128 + 2 * 8 + form.stages * 2 * 8),
-            cluster=cluster,
-        )
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a batch of products of m x n, as `cd.Implementation` takes it."""
+        clusters = cd.ceildiv(m, self.m * self.rows) * cd.ceildiv(n, self.n * self.columns) * batch
+        cluster = self.rows * self.columns * self.split
+        stages = self.stages * (self.m + self.n) * TILE_K * 2
+        return {
+            "block": 2 * self.n + 64,
+            "grid": clusters * cluster,
+            "dynamic_shared_memory": _whole(stages + 2 * 128 + 2 * 8 + self.stages * 2 * 8),
+            "cluster": cluster,
+        }
 
 
 @dataclass(frozen=True)
-class Align1:
+class Align1(HopperForm):
     """A block of `gemm_align1_sm90a.cu`: a tile of m x n at any address; a cluster for its k."""
 
     m: int
@@ -233,40 +242,26 @@ class Align1:
         """The tile, and the blocks that split k."""
         return f"t{self.m}x{self.n}_k{self.split}"
 
-    def for_layout(self, has_weights: bool) -> Align1:
-        """The same."""
-        del has_weights
-        return self
-
-    def implementation(
-        self,
-        dtype: str,
-        out: str,
-        activation: str,
-        has_weights: bool,
-        sizes: tuple[Expr | int, Expr, Expr],
-    ) -> cd.Implementation:
-        """The launch for a batch of products of m x n."""
-        batch, m, n = sizes
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a batch of products of m x n, as `cd.Implementation` takes it."""
         tiles = cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch
-        return cd.Implementation(
-            source=self.source,
-            entry=_entry(self, dtype, out, activation, has_weights),
-            block=2 * self.n,
-            grid=tiles * self.split,
-            dynamic_shared_memory=3 * (self.m + self.n) * TILE_K * 2,
-            cluster=self.split,
-        )
+        return {
+            "block": 2 * self.n,
+            "grid": tiles * self.split,
+            "dynamic_shared_memory": 3 * (self.m + self.n) * TILE_K * 2,
+            "cluster": self.split,
+        }
 
 
 @dataclass(frozen=True)
-class Transposed:
+class Transposed(HopperForm):
     """A block of `gemm_tf32_sm90a.cu`, for f32 in TF32 and b as [k, n]: tiles of m x 128."""
 
     m: int
     stages: int
 
     source: ClassVar = "gemm_tf32_sm90a.cu"
+    function: ClassVar = "gemm_tf32_sm90a"
     threads: ClassVar = 384
 
     @property
@@ -274,47 +269,26 @@ class Transposed:
         """The tile and the stages."""
         return f"transposed_t{self.m}x128_s{self.stages}"
 
-    def for_layout(self, has_weights: bool) -> Transposed:
-        """The form that a layout takes: there is one."""
-        del has_weights
-        return self
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Template arguments."""
+        return self.m, self.stages
 
-    def implementation(
-        self,
-        dtype: str,
-        out: str,
-        activation: str,
-        has_weights: bool,
-        sizes: tuple[Expr | int, Expr, Expr],
-    ) -> cd.Implementation:
-        """The launch for a batch of products of m x n."""
+    def entry(self, dtype: str, out: str, activation: str, has_weights: bool) -> str:
+        """The kernel's name in C++, with its template arguments: types and layout are given."""
         del dtype, out, has_weights
-        batch, m, n = sizes
-        return cd.Implementation(
-            source=self.source,
-            entry=f"cuda_kernels::gemm_tf32_sm90a<{activation}, {self.m}, {self.stages}>",
-            block=self.threads,
-            grid=cd.minimum(MULTIPROCESSORS, cd.ceildiv(m, self.m) * cd.ceildiv(n, 128) * batch),
-            dynamic_shared_memory=_whole(_pipeline_bytes(self.m, 128, self.stages) + 12),
-        )
+        return f"cuda_kernels::{self.function}<{activation}, {self.m}, {self.stages}>"
 
-
-HopperForm = WarpSpecialised | SplitK | ClusterTile | Align1 | Transposed
-"""What a product is on sm_90a."""
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a batch of products of m x n, as `cd.Implementation` takes it."""
+        return {
+            "block": self.threads,
+            "grid": cd.minimum(MULTIPROCESSORS, cd.ceildiv(m, self.m) * cd.ceildiv(n, 128) * batch),
+            "dynamic_shared_memory": _whole(_pipeline_bytes(self.m, 128, self.stages) + 12),
+        }
 
 
 def _of_columns(m: int, n: int, stages: int) -> dict[str, int]:
     """N in whole boxes of 64 columns, and the stages that then fit into the same shared memory."""
     columns = -(-n // 64) * 64
     return {"n": columns, "stages": stages * (m + n) // (m + columns)}
-
-
-def _entry(
-    form: WarpSpecialised | SplitK | ClusterTile | Align1,
-    dtype: str,
-    out: str,
-    activation: str,
-    has_weights: bool,
-) -> str:
-    types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
-    return f"cuda_kernels::{form.function}<{types}, {', '.join(map(str, form.parameters))}>"
