@@ -43,6 +43,7 @@ from benchmarks.cases.rows import (
     ops,
 )
 from benchmarks.lib import gpu_command, gpu_objects
+from benchmarks.lib.gpu_timing import in_graph, with_events
 from cuda_kernels.channels_last import group_norm as group_norm_last
 from cuda_kernels.convolution.activations import ACTIVATIONS
 from cuda_kernels.norms import group_norm, layer_norm, rms_norm, softmax
@@ -197,24 +198,9 @@ def _problem(kind: str, ys: list[Any], wanted: Any, whole: list[Any], offset: in
 
 def graph_us(run: Callable[[int], Any], count: int) -> float:
     """Of `count` launches in a graph, the time of each: the median of five replays."""
-    import torch
-
-    stream, kept = torch.cuda.Stream(), list[Any]()
-    with torch.cuda.stream(stream):
-        kept.append(run(0))
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
-        kept += [run(number) for number in range(count)]  # so that every result has its memory
-    times = []
-    for _ in range(6):
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in "ab")
-        start.record()
-        graph.replay()
-        stop.record()
-        stop.synchronize()
-        times.append(float(start.elapsed_time(stop)) * 1e3 / count)
-    return statistics.median(times[1:])
+    # As a list, so that every result has its memory.
+    once = with_events(in_graph(lambda: [run(number) for number in range(count)]))
+    return statistics.median([once() for _ in range(6)][1:]) * 1e6 / count
 
 
 def cases(kinds: tuple[str, ...]) -> Iterator[tuple[Op, str, int, int]]:
