@@ -151,15 +151,17 @@ class Expected:
         return (*first, *rest)
 
     def _points(self, dims: Mapping[str, int]) -> list[dict[str, int]]:
-        """Sizes about those that were measured where they are open, and as the others are known."""
+        """Sizes about those that were measured where they are open, a fifth of them odd, and as the
+        others are known.
+        """
         every = {dim.name: 1 for kernel in self.kernels for dim in kernel.dims}
         sizes = (size for item in self.measured for size in item.sizes if size.seconds)
         points = [{**every, **size.dims, **dims} for size in sizes] or [{**every, **dims}]
         found = [*{tuple(point.values()): point for point in points}.values()]
         found = found[:: -(-len(found) // _MOST_POINTS)]
         return [
-            {n: size if n in dims else _about(size, at) for n, size in point.items()}
-            for at, point in enumerate(found * 4)
+            {n: size if n in dims else _about(size, at) | at % 5 // 4 for n, size in point.items()}
+            for at, point in enumerate(found * 5)
         ]
 
 

@@ -34,7 +34,7 @@ from custom_dispatch.measure.child import START_S, Child, ChildEndedError
 from custom_dispatch.measure.comparison import sample_of, write_samples
 from custom_dispatch.measure.inputs import bytes_moved, check_dims, elements, inputs_for_kernel
 from custom_dispatch.measure.time_fit import fitted
-from custom_dispatch.measure.tune_candidates import Candidate, build_each, read_objects
+from custom_dispatch.measure.tune_candidates import Candidate, build_each, distinct, read_objects
 from custom_dispatch.measure.tune_child import Effort
 from custom_dispatch.runtime.device import device_of
 from custom_dispatch.runtime.driver import device_attribute
@@ -82,6 +82,7 @@ def tune(
         for kernel in choice.kernels:
             check_dims(kernel, dims, "--shape", ",")
     here = device_of(device if target.is_cuda else "cpu")
+    choice = distinct(choice, target)
     # Of the sources as they were before: an edit while they are measured makes the table stale.
     digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
     if objects is None:

@@ -41,6 +41,16 @@ class Candidate:
     """Blocks that a multiprocessor holds at once."""
 
 
+def distinct(choice: Choice, target: Target) -> Choice:
+    """The same with the first of the kernels that are equal on a target, which are measured once.
+
+    The other ones have no times there, so nothing takes them.
+    """
+    kernels = reversed(choice.kernels)
+    found = {digest_of(item.with_launch(name="one"), target): item.name for item in kernels}
+    return choice.only(found.values())
+
+
 def build_each(
     choice: Choice, target: Target, compiler: str, include_dirs: Sequence[Path], image: str = "ptx"
 ) -> list[Candidate]:
@@ -69,6 +79,7 @@ def write_objects(
 
     Returns: the files; the last one says what became of each kernel.
     """
+    choice = distinct(choice, target)
     digests = {kernel.name: digest_of(kernel, target) for kernel in choice.kernels}
     built = build_each(choice, target, compiler, include_dirs, "cubin")
     paths = [

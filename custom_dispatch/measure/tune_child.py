@@ -225,25 +225,21 @@ class OnGpu:
             return self._sets[key]
         inputs = self._asked.inputs(kernel, self._dims)
         buffers = [item for item in kernel.abi.bindings if not isinstance(item, Scratch)]
+        given = {
+            item.name: numpy.asarray(inputs.named[item.name])
+            for item in buffers
+            if not isinstance(item, Out)
+        }
         sizes = {item.name: size_bytes(item, self._dims) for item in buffers}
-        for item in buffers:
-            if not isinstance(item, Out):
-                sizes[item.name] = numpy.asarray(
-                    inputs.named[item.name]
-                ).nbytes  # none, if it is absent
+        sizes |= {name: array.nbytes for name, array in given.items()}  # none, if it is absent
         sets: list[Addresses] = []
         for _ in range(self._copies(sum(sizes.values()))):
             addresses = {name: self._context.allocate(size) for name, size in sizes.items()}
-            for item in buffers:
-                if isinstance(item, Out):
-                    continue
+            for name, array in given.items():
                 if sets:
-                    source = sets[0][item.name]
-                    self._context.copy(addresses[item.name], source, sizes[item.name])
+                    self._context.copy(addresses[name], sets[0][name], sizes[name])
                 else:
-                    self._context.overwrite(
-                        addresses[item.name], numpy.asarray(inputs.named[item.name])
-                    )
+                    self._context.overwrite(addresses[name], array)
             sets.append(addresses)
         self._sets[key] = inputs, sets
         return self._sets[key]

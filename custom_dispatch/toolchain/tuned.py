@@ -30,12 +30,12 @@ def tuned(choice: Choice, targets: Sequence[Target], device: str = "") -> Choice
     Where a target was measured on several devices, all of them count; but for calls on one of them,
     `device`, that one alone.
 
-    For a target where what was measured is another source or launch than a kernel has now, the
-    table does not count, with a warning: without its times, no others could be compared with it,
-    and a kernel for other sizes might come first. Nor does it for `cpu:host` if that was another
-    CPU than the one that is here, for which kernels are compiled. Where nothing was measured for a
-    target, what was for another name of the same hardware counts, and that is said. A choice
-    without a table, or whose file is not there yet, stays what it is.
+    Where nothing was measured for a target, what was of the same code on another GPU counts, or for
+    another name of the same CPU, which is said. For a target where what was measured is another
+    source or launch than a kernel has now, the table does not count, with a warning: without its
+    times, no others could be compared with it, and a kernel for other sizes might come first. Nor
+    does it for `cpu:host` if that was another CPU than the one that is here, for which kernels are
+    compiled. A choice without a table, or whose file is not there yet, stays what it is.
     """
     if choice.settled:
         return choice
@@ -43,55 +43,43 @@ def tuned(choice: Choice, targets: Sequence[Target], device: str = "") -> Choice
     table = table_of(source)
     if table is None:
         return choice
-    valid = []
+    valid: list[Measured] = []
     for target in targets:
-        found = table.for_target(target)
-        if not found:
-            stand_in = _stand_in(source, table, target)
-            valid += [] if stand_in is None else [stand_in]
-            continue
-        found = tuple(item for item in found if item.device == device) or found
-        valid += [item for item in found if _counts(source, item)]
+        found = table.for_target(target) or _of_same_code(source, table, target)
+        valid += tuple(item for item in found if item.device == device) or found
+    valid = [i for i in valid if not (_is_of_another_cpu(source, i) or _is_stale(source, i))]
     return (
         choice.by_tables([_as_it_is(choice, source, item) for item in valid]) if valid else choice
     )
 
 
-def _counts(source: Choice, item: Measured) -> bool:
-    return not (_is_of_another_cpu(source, item) or _is_stale(source, item))
-
-
-def _stand_in(source: Choice, table: TuningTable, target: Target) -> Measured | None:
-    """What was measured of the same code under another name: `cpu:host`, or sm_90 for sm_90a.
+def _of_same_code(source: Choice, table: TuningTable, target: Target) -> tuple[Measured, ...]:
+    """What was measured of the same code elsewhere: on another GPU, or for `cpu:host`.
 
     For a CPU that is so whichever was measured: a module for `cpu` is for no certain one, and is
     the same wherever it is compiled.
     """
-    for item in table.measured:
-        if not _is_same_hardware(item.target, target):
+    for of in (item.target for item in table.measured):
+        if of.is_cuda and target.is_cuda:
+            pairs = ((each.for_target(of), each.for_target(target)) for each in source.kernels)
+            is_same = all(one is other for one, other in pairs)
+        else:
+            is_same = not (of.is_cuda or target.is_cuda or of.checked or target.checked)
+            is_same = is_same and of.cpu_architecture == target.cpu_architecture
+        if not is_same:
             continue
-        if target.is_cuda:
-            # Another name may be for other code, of which no times are known.
-            as_named = replace(item, target=target)
-            if any(_is_other(kernel, as_named) for kernel in source.kernels):
+        found = table.for_target(of)
+        if not target.is_cuda:
+            if _is_stale(source, found[0]):
                 continue
-        elif _is_stale(source, item):
-            continue
-        warnings.warn(
-            f"choice `{source.name}`: nothing was measured for {target}, so what the table "
-            f"`{source.tuning}` has of {item.target}, on {item.device}, counts for it.",
-            TuningWarning,
-            stacklevel=4,
-        )
-        return replace(item, target=target)
-    return None
-
-
-def _is_same_hardware(measured: Target, target: Target) -> bool:
-    if measured.arch and target.arch:
-        return measured.arch.compute_capability == target.arch.compute_capability
-    both_cpus = not (measured.is_cuda or target.is_cuda or measured.checked or target.checked)
-    return both_cpus and measured.cpu_architecture == target.cpu_architecture
+            warnings.warn(
+                f"choice `{source.name}`: nothing was measured for {target}, so what the table "
+                f"`{source.tuning}` has of {of}, on {found[0].device}, counts for it.",
+                TuningWarning,
+                stacklevel=4,
+            )
+        return tuple(replace(item, target=target) for item in found)
+    return ()
 
 
 def _is_of_another_cpu(source: Choice, measured: Measured) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import custom_dispatch as cd
+from cuda_kernels import gemm
 from custom_dispatch.cli import main
 from custom_dispatch.cli.kernels import load_kernels
 from custom_dispatch.cli.notation import parse_sizes
@@ -23,7 +24,7 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import EQUAL
 from custom_dispatch.kernel.tuning_table import TuningTable, read_table
 from custom_dispatch.measure.tune import Runner
-from custom_dispatch.measure.tune_candidates import INDEX, read_objects
+from custom_dispatch.measure.tune_candidates import INDEX, distinct, read_objects
 from custom_dispatch.toolchain.tuned import tuned
 
 SOURCE = """
@@ -249,6 +250,18 @@ def test_objects_for_a_machine_without_compilers(
     assert "--build-only and --target are for one another." in capsys.readouterr().err
 
 
+def test_kernels_that_are_equal_on_a_target_are_measured_once() -> None:
+    """Forms of sm_90a that are the same tile elsewhere; one takes rows of any length, too."""
+    choice = gemm.linear_bf16
+    on_hopper, elsewhere = (
+        [item.name for item in distinct(choice, Target.parse(f"cuda:{name}")).kernels]
+        for name in ("sm_90a", "sm_80")
+    )
+    tiles = [name.rpartition("sm80_")[2] for name in elsewhere]
+    assert len({*tiles}) == len(tiles) < len(on_hopper)
+    assert {*tiles} == {item.name.rpartition("sm80_")[2] for item in choice.kernels}
+
+
 SCALED = """
 import custom_dispatch as cd
 
@@ -257,12 +270,12 @@ scaled = cd.Choice(
     "scaled",
     [
         cd.Kernel(
-            name, source="k.cu", entry="scaled", block=64, grid=cd.ceildiv(n, 64),
+            name, source="k.cu", entry="scaled", block=block, grid=cd.ceildiv(n, block),
             operands=[cd.In("x", "f32", [n]), cd.Out("y", "f32", [n]), cd.Scalar("by", "i32"),
                       cd.Scalar("n", "i32", n)],
             reference=lambda x, by: x * by,
         )
-        for name in ("one", "two")
+        for name, block in {"one": 64, "two": 32}.items()
     ],
     tuning="scaled.tuning.json",
 )

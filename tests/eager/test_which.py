@@ -57,9 +57,11 @@ def required(tmp_path: Path) -> cd.Choice:
 
 @pytest.fixture
 def tabled(tmp_path: Path) -> cd.Choice:
-    """Measured for this CPU and a GPU, where another is the fastest."""
+    """Measured for this CPU and a GPU, where another is the fastest; on sm_80 one is other code."""
     (tmp_path / "k.cu").write_text(SOURCE)
-    kernels = [kernel(tmp_path, 1), kernel(tmp_path, 2, requires=[n % 4 == 0]), kernel(tmp_path, 3)]
+    on_sm80 = {"cuda:sm_80": cd.Implementation(block=64)}
+    kernels = [kernel(tmp_path, 1), kernel(tmp_path, 2, requires=[n % 4 == 0])]
+    kernels.append(kernel(tmp_path, 3, implementations=on_sm80))
     choice = cd.Choice("tabled", kernels, tuning=tmp_path / "t.json", rules={"k1": [n >= 100]})
     results = {
         8: (Result("k1", 3e-6), Result("k2", 1e-6), Result("k3", 2e-6)),

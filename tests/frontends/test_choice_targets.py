@@ -1,4 +1,6 @@
-"""A table is for one target: on others another kernel of the choice runs, from the same file."""
+"""A table is for one target, and others with the same code; elsewhere another kernel of the choice
+runs, from the same file.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +55,7 @@ def kernel(directory: Path, name: str, *, reversed_signature: bool = False) -> c
         operands=operands,
         block=64,
         grid=cd.ceildiv(n, 64),
+        implementations={"cuda:sm_80": cd.Implementation(block=64)},  # so other code
     )
 
 
