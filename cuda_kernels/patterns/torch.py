@@ -45,6 +45,7 @@ from cuda_kernels.patterns.torch_attention import (
 from cuda_kernels.patterns.torch_channels_last import every_channels_last
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products, sorts
+from cuda_kernels.patterns.torch_quantised import quantised_products
 from cuda_kernels.patterns.torch_scans import scans
 from cuda_kernels.shared.lazily import lazily
 
@@ -300,6 +301,7 @@ def _named(*names: str) -> Patterns:
 
 
 _EVERYTHING = (
+    "quantised",
     "scan",
     "rotary",
     "rotary_any",
@@ -324,8 +326,9 @@ _EVERYTHING = (
     "convolution",
     "group_norm",
 )
-"""In this order: the sum that a norm is of goes with the norm, unless it ends a rotary embedding;
-attention reads what rotary embeddings leave; products take what is left."""
+"""In this order: quantised weights are as libraries have them; the sum that a norm is of goes with
+the norm, unless it ends a rotary embedding; attention reads what rotary embeddings leave; products
+take what is left."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
     "rms_norm": lambda: _each(
         norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama, rewrites=write_rms_norms
@@ -383,6 +386,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
         *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_products),
     ),
+    "quantised": quantised_products,
     "scan": scans,
     "grouped": grouped_products,
     "sort": sorts,

@@ -27,6 +27,7 @@ __getattr__, __dir__ = lazily(
                 "quantise_int4",
                 "quantise_q4_0",
                 "quantise_q4_1",
+                "quantise_q8_0",
             ],
         },
     ),

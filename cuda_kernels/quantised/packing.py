@@ -57,6 +57,26 @@ def quantise_q4_1(weights: Array) -> Array:
     return _blocks([scale, least], numbers)
 
 
+def quantise_q8_0(weights: Array) -> Array:
+    """Weights [n, k] as blocks of Q8_0: bytes [n, k / 32, 34].
+
+    A block is an f16 scale d and 32 i8 q; the weights are d q. Numbers as in
+    `quantize_row_q8_0_ref`.
+
+    Raises
+    ------
+    CallError
+        As `quantise_q4_0`.
+    """
+    blocks = _grouped(weights, BLOCK)
+    scale = (abs(blocks).max(-1, keepdims=True) / numpy.float32(127)).astype(numpy.float32)
+    steps = blocks * _inverse(scale)
+    away = numpy.trunc(steps + numpy.copysign(numpy.float32(0.5), steps))
+    parts = (scale.astype(numpy.float16), away.astype(numpy.int8))
+    result: Array = numpy.concatenate([each.view(numpy.uint8) for each in parts], axis=-1)
+    return result
+
+
 def quantise_int4(
     weights: Array, group: int = 128, *, zeros: bool = False, dtype: Any = numpy.float16
 ) -> tuple[Array, ...]:

@@ -39,12 +39,13 @@ def held_by(program: torch.export.ExportedProgram, node: Any) -> torch.Tensor | 
         return None
     if node.op == "get_attr":
         found = getattr(program.graph_module, str(node.target), None)
-        return found if _is_plain(found) else None
+        return found if is_plain(found) else None
     found = constants_of(program, tuple(KINDS)).get(node.name)
-    return found if _is_plain(found) else None
+    return found if is_plain(found) else None
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether a value is a tensor with numbers in it."""
     return (
         isinstance(value, torch.Tensor)
         and value.layout == torch.strided

@@ -67,10 +67,10 @@ class Weights(FxImporterHooks):  # type: ignore[misc]
         if given is not None and given in self._changed:
             with ir.InsertionPoint(gni._b):
                 return self._states.load(self._changed[given], kind)
-        if literal.nbytes <= self._inline_bytes:
-            if literal.dtype != torch.bfloat16 or literal.numel() < _LEAST_SEVERAL:
-                return None
-            return _inline(gni, literal, kind, tensor_type)
+        is_f8 = literal.is_floating_point() and literal.itemsize == 1  # of which IREE stores none
+        if literal.nbytes <= self._inline_bytes and not is_f8:
+            is_several = literal.dtype == torch.bfloat16 and literal.numel() >= _LEAST_SEVERAL
+            return _inline(gni, literal, kind, tensor_type) if is_several else None
         weight = weight_of(given or self._names.get(id(literal), ""), literal.detach())
         parameter = self._outside.parameter(weight, self._digest(literal))
         with ir.InsertionPoint(gni._b):

@@ -1,0 +1,58 @@
+"""Products with quantised weights in PyTorch's words, for the patterns of `torch.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+import custom_dispatch as cd
+from cuda_kernels import quantised
+from cuda_kernels.patterns.rewriting.quantised import OPERATORS, rule_for
+
+if TYPE_CHECKING:
+    Patterns = tuple[cd.torch.Pattern, ...]
+
+
+def _int4(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
+    return OPERATORS["int4"](x, weight, scales)
+
+
+def _int4_zeros(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor) -> Any:
+    return OPERATORS["int4_zeros"](x, weight, scales, zeros)
+
+
+def _q8_0(x: Tensor, weight: Tensor) -> Any:
+    return OPERATORS["q8_0"](x, weight)
+
+
+def _fp8(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
+    return OPERATORS["fp8"](x, weight, scales)
+
+
+def _fp8_blocks(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
+    return OPERATORS["fp8_blocks"](x, weight, scales)
+
+
+_LAYOUTS: dict[str, Callable[..., Any]] = {
+    "int4": _int4,
+    "int4_zeros": _int4_zeros,
+    "q8_0": _q8_0,
+    "fp8": _fp8,
+    "fp8_blocks": _fp8_blocks,
+}
+
+
+def quantised_products() -> Patterns:
+    """Of each layout that weights are put into, with the rule that does it."""
+    return tuple(
+        cd.torch.Pattern(
+            getattr(quantised, f"{layout}_{dtype}"),
+            computes,
+            rewrites=rule_for(dtype),
+            required=False,
+        )
+        for layout, computes in _LAYOUTS.items()
+        for dtype in ("f16", "bf16")
+    )
