@@ -23,6 +23,13 @@ def replaced_in_torch(model: Any, arguments: Any, items: Any, shapes: Any = None
     return report
 
 
+def import_program(program: Any, name: str, *given: Any, **options: Any) -> Any:
+    """A model of PyTorch that has one function, as `import_programs` does it."""
+    from custom_dispatch.frontends.torch.importer import import_programs
+
+    return import_programs({name: program}, *given, **options)
+
+
 def imported_from_onnx(model: Any) -> ir.Module:
     """A model of ONNX, or the path of one, as `cd.onnx.compile` imports it."""
     from custom_dispatch.frontends.onnx.importer import find_kernels, import_graph, infer_types

@@ -81,13 +81,13 @@ def without_kernels(
     from cuda_kernels.simple_mul import simple_mul
     from custom_dispatch.compilation import device_flags
     from custom_dispatch.compiled import CompiledModule
-    from custom_dispatch.frontends.torch.importer import export_model, import_program
+    from custom_dispatch.frontends.torch.importer import export_model, import_programs
     from custom_dispatch.ir.compiler_tool import compile_mlir
     from custom_dispatch.link.dialects.torch_dialect import convert_torch
 
     shapes = None if dynamic is None else dynamic()
     program = export_model(module, next(iter(calls.values())), shapes)
-    imported = import_program(program, "main", 0)
+    imported = import_programs({"main": program}, 0)
     source = convert_torch(imported.module, {})[0]
     flags = device_flags(cd.build([simple_mul], targets))
     return CompiledModule(compile_mlir(source, flags), (), (), imported.parameters)

@@ -15,9 +15,10 @@ from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import CallError, DeclarationError, LinkError, ModelError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.torch.forms import inline_regions
-from custom_dispatch.frontends.torch.importer import export_model, import_program
+from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.ir.executable import by_path
 from custom_dispatch.toolchain.library import Library
+from tests.places import import_program
 from tests.sample_kernels.rows import row_norm
 
 n = cd.dim("n")

@@ -18,9 +18,10 @@ import custom_dispatch as cd
 from cuda_kernels.patterns import torch as torch_patterns
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
 from custom_dispatch.errors import LinkError, ModelError
-from custom_dispatch.frontends.torch.importer import export_model, import_program
+from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.replacing import put_kernels
 from custom_dispatch.runtime.program import Program
+from tests.places import import_program
 
 multiply = cd.torch.register(simple_mul, namespace="states")
 scaled = cd.torch.register(simple_mul_inplace, namespace="states")  # (x, y): the new y

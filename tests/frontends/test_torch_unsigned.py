@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.frontends.torch.importer import export_model, import_program
+from custom_dispatch.frontends.torch.importer import export_model
 from custom_dispatch.frontends.torch.refusals import check_unsigned
+from tests.places import import_program
 
 BYTES = torch.tensor([1, 200], dtype=torch.uint8)
 Function = Callable[[torch.Tensor], torch.Tensor]

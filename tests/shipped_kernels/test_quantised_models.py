@@ -139,6 +139,31 @@ class Packed8(Int8):
         return torch.ops.aten._weight_int8pack_mm(flat, self.numbers, self.scale.to(x.dtype))
 
 
+class Packed4(Layer):
+    """PyTorch's own operator of 4 bits, whose words are ordered for the processor."""
+
+    def __init__(self) -> None:
+        numbers = integers(0, 16, N, K).int()
+        middle = torch.rand(K // 64, N, generator=NUMBERS) * 0.1
+        super().__init__(
+            packed=torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 8),
+            both=torch.stack([scales(K // 64, N), middle], dim=-1).bfloat16(),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten._weight_int4pack_mm_for_cpu(x, self.packed, 64, self.both)
+
+
+class HqqInPlace(Hqq):
+    """As HQQ writes parts into a tensor that is empty at first."""
+
+    def weight(self, dtype: torch.dtype) -> torch.Tensor:
+        numbers = torch.empty([2 * len(self.packed), 64], dtype=dtype)
+        numbers[: len(self.packed)] = (self.packed & 0xF0) >> 4
+        numbers[len(self.packed) :] = self.packed & 0x0F
+        return ((numbers - self.zero) * self.scale).reshape(N, K)
+
+
 class Fp8(Layer):
     """A scale for each row."""
 
@@ -166,6 +191,8 @@ KINDS: dict[type[Layer], str] = {
     Awq: "int4_zeros_f16",
     Gptq: "int4_zeros_f16",
     Hqq: "int4_zeros_bf16",
+    HqqInPlace: "int4_zeros_bf16",
+    Packed4: "int4_zeros_bf16",
     Symmetric: "int4_f16",
     Int8: "q8_0_bf16",
     Packed8: "q8_0_bf16",

@@ -27,6 +27,7 @@ _VIEWS = (
     *(aten.cat.default, aten.stack.default),
 )
 """What moves elements of its first argument, or of several, and changes none."""
+_PUT_INTO = (aten.slice_scatter.default, aten.select_scatter.default)
 _SUMS = (aten.add.Tensor, aten.sub.Tensor)
 _SCALINGS = (aten.mul.Tensor, aten.div.Tensor)
 
@@ -154,11 +155,14 @@ def _computed(node: Node, given: Any, more: Any) -> Any:
     result = node.target(*values[0], **values[1])
     if not isinstance(result, Tensor) or not result.is_floating_point():
         return result
-    if node.target is aten.to.dtype and given[1] != FLOAT8:
-        x = given[0]
+    if node.target in (aten.to.dtype, aten.copy.default) and result.dtype != FLOAT8:
+        x = given[0] if node.target is aten.to.dtype else given[1]
         if is_narrow(x):
-            return Dequantised.of(x, result.dtype)
-        return x.rounded(result.dtype) if isinstance(x, Dequantised) else result
+            return Dequantised.of(x.expand(result.shape), result.dtype)
+        is_known = isinstance(x, Dequantised) and x.value.shape == result.shape
+        return x.rounded(result.dtype) if is_known else result
+    if node.target in _PUT_INTO and isinstance(given[1], Dequantised):
+        return _put_into(node.target, given, more, result)
     if node.target in _VIEWS:
         return _moved(node.target, given, more, result)
     if node.target in (*_SUMS, *_SCALINGS):
@@ -184,6 +188,27 @@ def _moved(target: Any, given: Any, more: Any, result: Tensor) -> Any:
     numbers, scales, zeros = parts
     plain = all(each.plain for each in first)
     return Dequantised(result, numbers, scales, zeros, plain)
+
+
+def _put_into(target: Any, given: Any, more: Any, result: Tensor) -> Dequantised:
+    """A tensor of which a part is written; what is known of no number has no scale."""
+    whole, part = given[:2]
+    if not isinstance(whole, Dequantised):
+        unknown = torch.full(whole.shape, torch.nan)
+        whole = Dequantised(whole, torch.zeros(whole.shape, dtype=torch.int8), unknown, unknown)
+    numbers, scales, zeros = (
+        target(one, other.to(one.dtype), *given[2:], **more)
+        for one, other in (
+            (_as_wide(whole.numbers, part.numbers), part.numbers),
+            (whole.scales, part.scales),
+            (whole.zeros, part.zeros),
+        )
+    )
+    return Dequantised(result, numbers, scales, zeros, whole.plain and part.plain)
+
+
+def _as_wide(tensor: Tensor, other: Tensor) -> Tensor:
+    return tensor.to(torch.promote_types(tensor.dtype, other.dtype))
 
 
 def _arithmetic(node: Node, given: Any, result: Tensor) -> Any:

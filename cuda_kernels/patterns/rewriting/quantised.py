@@ -20,7 +20,6 @@ from cuda_kernels.patterns.rewriting.graph import (
     KINDS,
     Writer,
     aten,
-    calls,
     constants_of,
     dtype_of,
     keeps_results,
@@ -39,8 +38,11 @@ LAYOUTS = {
     "fp8_blocks": ("scales",),
 }
 """What their operators take besides x and weight."""
-_LINEAR, _INT8 = aten.linear.default, aten._weight_int8pack_mm.default
-_PRODUCTS = (aten.matmul.default, aten.mm.default)
+_LINEAR = aten.linear.default
+_PRODUCTS = (aten.matmul.default, aten.mm.default, aten.addmm.default, _LINEAR)
+_BY_ROW = ("aten::_weight_int8pack_mm", "quanto::qbytes_mm")
+"""Products of x, numbers [n, k] and a scale for each row."""
+_INT4 = ("aten::_weight_int4pack_mm", "aten::_weight_int4pack_mm_for_cpu")
 
 
 def _like(x: Tensor, weight: Tensor, *_: Tensor) -> Tensor:
@@ -72,7 +74,7 @@ def write_quantised(program: torch.export.ExportedProgram, dtype: torch.dtype) -
         return found if is_plain(found) else None
 
     weights = Weights(held)
-    for node in calls(program.graph, _LINEAR, aten.addmm.default, _INT8, *_PRODUCTS):
+    for node in program.graph.nodes:
         x, bias, found = _product(node, weights, dtype)
         if found is not None:
             write = Writer(node)
@@ -86,21 +88,22 @@ def write_quantised(program: torch.export.ExportedProgram, dtype: torch.dtype) -
 
 def _product(node: Node, weights: Weights, dtype: torch.dtype) -> tuple[Any, Any, Fitted | None]:
     """What is multiplied by quantised weights, what is added, and the weights; None if not so."""
-    given, bias = named(node), None
+    name = node.target.name() if isinstance(node.target, torch._ops.OpOverload) else ""
+    if name in (*_BY_ROW, *_INT4):
+        return node.args[0], None, _of_operator(node, name, weights, dtype)
+    if node.target not in _PRODUCTS:
+        return None, None, None
+    given: Any = named(node)
     if node.target is aten.addmm.default:
         x, weight, bias = given["mat1"], given["mat2"], given["self"]
         is_usual = given["beta"] == given["alpha"] == 1
     elif node.target is _LINEAR:
-        x, weight, bias = (given[name] for name in ("input", "weight", "bias"))
-        is_usual = True
+        x, weight, bias, is_usual = given["input"], given["weight"], given["bias"], True
     else:
-        x, weight = given["self"], given["mat2"] if "mat2" in given else given["other"]
-        is_usual = bool(shape_of(x))
-    if not is_usual or dtype_of(x) != dtype or len(shape_of(weight)) != 2:
-        return x, bias, None
-    if node.target is _INT8:
-        return x, None, _of_int8(weight, given["scales"], weights, dtype)
-    if dtype_of(weight) != dtype or not weights.is_dequantised(weight):
+        x, weight, bias = given["self"], given["mat2" if "mat2" in given else "other"], None
+        is_usual = len(shape_of(x)) > 0
+    is_typed = dtype_of(x) == dtype_of(weight) == dtype and len(shape_of(weight)) == 2
+    if not is_usual or not is_typed or not weights.is_dequantised(weight):
         return x, bias, None
     found = weights.value(weight)
     if not isinstance(found, Dequantised):
@@ -109,13 +112,34 @@ def _product(node: Node, weights: Weights, dtype: torch.dtype) -> tuple[Any, Any
     return x, bias, fit(found.numbers, found.scales, found.zeros, dtype, found.value)
 
 
-def _of_int8(weight: Any, scales: Any, weights: Weights, dtype: torch.dtype) -> Fitted | None:
-    """PyTorch's product with i8 [n, k] and a scale for each row."""
-    if not (weights.is_known(weight) and weights.is_known(scales)):
+def _of_operator(node: Node, name: str, weights: Weights, dtype: torch.dtype) -> Fitted | None:
+    x, *more = node.all_input_nodes
+    if dtype_of(x) != dtype or not all(map(weights.is_known, more)):
         return None
-    numbers, each = (weights.value(node) for node in (weight, scales))
-    wide = each.float().reshape(-1, 1).expand(numbers.shape)
+    of = _of_rows if name in _BY_ROW else _of_words
+    return of(node, *map(weights.value, more), dtype=dtype)
+
+
+def _of_rows(node: Node, numbers: Tensor, scales: Tensor, *, dtype: torch.dtype) -> Fitted | None:
+    del node
+    if scales.numel() not in (1, len(numbers)):
+        return None
+    wide = scales.float().reshape(-1, 1).expand(numbers.shape)
     return fit(numbers, wide, torch.zeros_like(wide), dtype)
+
+
+def _of_words(node: Node, packed: Tensor, both: Tensor, *, dtype: torch.dtype) -> Fitted | None:
+    """Weights of PyTorch's own product of 4 bits, (q - 8) scale + middle, both [k / group, n, 2].
+
+    How its words are ordered depends on the processor. Its product with ones says what they are.
+    """
+    group: Any = node.args[2]
+    ones = torch.eye(group * len(both), dtype=dtype, device=packed.device)
+    value: Tensor = node.target(ones, packed, group, both).t().float()
+    scales, middle = (each.t().repeat_interleave(group, 1).float() for each in both.unbind(-1))
+    zeros = 8 - middle / scales
+    numbers = (value / scales + zeros).round().to(torch.int16)
+    return fit(numbers, scales, zeros, dtype, value)
 
 
 _RULES = {

@@ -14,6 +14,7 @@ import torch
 from iree.compiler import ir
 from iree.compiler.extras.fx_importer import FxImporterHooks
 from torch.export.graph_signature import OutputKind
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.functions import Asked, merge
@@ -115,8 +116,10 @@ def export_model(
     program = with_buffers(program)
     if any(map(changes_a_value, program.graph.nodes)):
         program = make_updates_values(program) or program
-    if any(map(changes_a_value, program.graph.nodes)):
-        # With an empty table hardly anything is taken apart, and updates become new values.
+    has_parts = any(map(is_traceable_wrapper_subclass, program.state_dict.values()))
+    if has_parts or any(map(changes_a_value, program.graph.nodes)):
+        # With an empty table hardly anything is taken apart, updates become new values, and
+        # weights that are several tensors (torchao's) become these.
         try:
             program = program.run_decompositions({})
         except Exception as error:
@@ -203,13 +206,6 @@ class Imported:
     """What its constants and weights hold."""
     values: Mapping[tuple[torch.fx.Node, int], ir.Value]
     """What became of the results of its nodes."""
-
-
-def import_program(
-    program: torch.export.ExportedProgram, name: str, *given: Any, **options: Any
-) -> Imported:
-    """As `import_programs`, a model that has one function."""
-    return import_programs({name: program}, *given, **options)
 
 
 def import_programs(
