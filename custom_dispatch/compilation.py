@@ -206,11 +206,10 @@ def _compile(
             except errors.GraphError:
                 raise
             except errors.ModelError as error:
-                raise errors.GraphError(
+                raise error.saying(
                     f"The model cannot be a graph: {error.found}",
-                    expected=error.expected,
-                    next_step=f"compile it without graph; if that fails too, {error.next_step}",
-                    log=error.log,
+                    f"compile it without graph; if that fails too, {error.next_step}",
+                    kind=errors.GraphError,
                 ) from error
         return _compile_module(source, given, linked.apart)
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
+from traceback import FrameSummary, extract_tb
 from types import MappingProxyType
+from typing import Any
 
 
 class CustomDispatchError(Exception):
@@ -45,6 +48,11 @@ class CustomDispatchError(Exception):
         if self.log:
             lines.append(self.log.rstrip())
         return "\n".join(lines)
+
+    def saying(self, found: str, next_step: str = "", *, kind: Any = None) -> CustomDispatchError:
+        """The same error with other words for what was found, or another next step or class."""
+        made = kind or type(self)
+        return rebuild(made, found, self.expected, next_step or self.next_step, self.log)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments do not survive BaseException's own pickling (process pools need it).
@@ -134,6 +142,20 @@ class DeviceError(CustomDispatchError):
 
 class KernelError(CustomDispatchError, RuntimeError):
     """A kernel failed while it ran on the CPU."""
+
+
+def users_line(error: BaseException, *others: Path) -> FrameSummary | None:
+    """The user's own line that an error comes from: the last that is neither this package's nor in
+    `others`, which are files and directories.
+    """
+    roots = (Path(__file__).parent, *others)
+    frames = [
+        frame
+        for frame in extract_tb(error.__traceback__)
+        if frame.filename[:1] != "<"
+        and not any(Path(frame.filename).is_relative_to(root) for root in roots)
+    ]
+    return frames[-1] if frames else None
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -104,17 +104,10 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     exported = export_functions(asked, check_inline_bytes(inline_bytes), names, rules)
     found = Names([*given, *exported.kernels]).items
 
+    how: Any = {"replace": patterns, "flags": flags, "graph": graph, "store": store}
+
     def compiled_for(targets: Sequence[str | Target] | None, **options: Any) -> CompiledModule:
-        made = compile_module(
-            exported.module,
-            found,
-            targets,
-            replace=patterns,
-            flags=flags,
-            graph=graph,
-            store=store,
-            **options,
-        )
+        made = compile_module(exported.module, found, targets, **how, **options)
         return dataclasses.replace(made, parameters=exported.parameters)
 
     compiled = compiled_for(targets, **options)

@@ -124,17 +124,10 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     module, parameters = merge(modules), weights.parameters
     called = Names(nodes.values()).items
 
+    how: Any = {"replace": patterns, "flags": flags, "graph": graph, "store": store, **options}
+
     def compiled(targets: Sequence[str | Target] | None) -> CompiledModule:
-        done = compile_module(
-            module,
-            called,
-            targets,
-            replace=patterns,
-            flags=flags,
-            graph=graph,
-            store=store,
-            **options,
-        )
+        done = compile_module(module, called, targets, **how)
         return dataclasses.replace(done, parameters=parameters)
 
     done = compiled(targets)

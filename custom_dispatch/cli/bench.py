@@ -53,14 +53,7 @@ _KINDS = {
     metavar="NAME=SIZE",
     help="A kernel's sizes: n=1024; or a range, n=1024:268435456:x4; repeatable.",
 )
-@click.option(
-    "--input",
-    "-i",
-    "texts",
-    multiple=True,
-    metavar="INPUT",
-    help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.",
-)
+@options.inputs(help="8xf32 (random), 8xf32=2, {n}x4xf32 with a size of --dims, 1.5 or @file.npy.")
 @options.device()
 @options.repetitions(default=200, help="Calls that are timed, at most.")
 @options.seconds(default=2.0, help="Time for the calls of each kind and size, at most.")
@@ -90,9 +83,8 @@ def command(
     with that launch. Exit status 2 if they differ.
     """
     dims = parse_sizes(sizes)
-    given = [Path(text[1:]) for text in texts if text.startswith("@")]
     output = json_file(json_path)
-    options.check_outputs(output, inputs=[Path(subject), *given])
+    options.check_outputs(output, inputs=[Path(subject), *options.input_files(texts)])
     chosen_seed = secrets.randbelow(2**31) if seed is None else seed
     opened = _open(subject, function, name, device, how, output)
     measured: list[Measurement] = []

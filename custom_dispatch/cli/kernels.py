@@ -6,7 +6,6 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError
+from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError, users_line
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
 from custom_dispatch.kernel.choice import Choice
@@ -136,12 +135,7 @@ def import_named(name: str, what: str = "kernels") -> ModuleType:
             return importlib.import_module(name)
     except CustomDispatchError as error:
         place = _place(error).strip(" ()")
-        raise type(error)(
-            f"{place}: {error.found}" if place else error.found,
-            expected=error.expected,
-            next_step=error.next_step,
-            log=error.log,
-        ) from error
+        raise error.saying(f"{place}: {error.found}" if place else error.found) from error
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise _no_module(name) from None
@@ -233,26 +227,16 @@ def _cannot_import(name: str, error: BaseException) -> DeclarationError:
         todo = f"install the package that holds `{package}`, or correct the file"
         if package in _EXTRAS:
             todo = f"install it ({install_command(package)}), or correct the file"
+    said = error.msg if isinstance(error, SyntaxError) else str(error).rstrip(".")
     return DeclarationError(
-        f"`{name}` cannot be imported: {type(error).__name__}: {_message(error)}{_place(error)}.",
+        f"`{name}` cannot be imported: {type(error).__name__}: {said}{_place(error)}.",
         next_step=f"{todo}; --verbose shows the whole traceback.",
     )
-
-
-def _message(error: BaseException) -> str:
-    return error.msg if isinstance(error, SyntaxError) else str(error).rstrip(".")
 
 
 def _place(error: BaseException) -> str:
     """The file and line that the reader can correct: the innermost that is not this package's."""
     if isinstance(error, SyntaxError):
         return f" ({error.filename}, line {error.lineno})"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        frame
-        for frame in frames
-        if not frame.filename.startswith("<frozen")
-        and frame.filename != importlib.__file__
-        and not Path(frame.filename).is_relative_to(_PACKAGE)
-    ]
-    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    line = users_line(error, Path(str(importlib.__file__)))
+    return f" ({line.filename}, line {line.lineno})" if line else ""

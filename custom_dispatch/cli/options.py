@@ -7,7 +7,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
@@ -115,6 +115,7 @@ class _Directory(click.Path):
 DIRECTORY = _Directory(path_type=Path)
 
 function = click.option("--function", "-f", help="The function; optional if there is only one.")
+inputs = partial(click.option, "--input", "-i", "texts", multiple=True, metavar="INPUT")
 parameters = click.option(
     "--parameters",
     type=FILE,
@@ -147,6 +148,11 @@ def device_for(wanted: str) -> tuple[str, str]:
 
     chosen = choose_device(wanted, "", None)
     return chosen.device.argument, chosen.reason if chosen.device.kind == "cpu" else ""
+
+
+def input_files(texts: Sequence[str]) -> list[Path]:
+    """The files of --input, which are read."""
+    return [Path(text[1:]) for text in texts if text.startswith("@")]
 
 
 def object_files(how: Mapping[str, Any]) -> list[Path]:

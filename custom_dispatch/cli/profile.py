@@ -21,13 +21,8 @@ from custom_dispatch.runtime.program import load
 @click.command()
 @click.argument("module", type=options.FILE)
 @options.function
-@click.option(
-    "--input",
-    "-i",
-    "texts",
-    multiple=True,
-    metavar="INPUT",
-    help="8xf32 (random), 8xf32=2, 1.5 or @file.npy; none at all where the type says all sizes.",
+@options.inputs(
+    help="8xf32 (random), 8xf32=2, 1.5 or @file.npy; none at all where the type says all sizes."
 )
 @options.device()
 @options.parameters
@@ -57,7 +52,7 @@ def command(
     Hand-written kernels stand beside their floors: the time for the bytes they must move, and for
     what they compute. On a GPU CUPTI records (the extra `profile`), on the CPU IREE's own tools.
     """
-    read = [module, parameters, *(Path(text[1:]) for text in texts if text.startswith("@"))]
+    read = [module, parameters, *options.input_files(texts)]
     options.check_outputs(page, trace, json_file(json_path), inputs=read)
     program = load(module, device, parameters=parameters)
     chosen = program.function(function)

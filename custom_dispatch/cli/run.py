@@ -29,14 +29,7 @@ _FIRST = 8
 @click.command()
 @click.argument("module", type=options.FILE)
 @options.function
-@click.option(
-    "--input",
-    "-i",
-    "inputs",
-    multiple=True,
-    metavar="INPUT",
-    help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; repeat it for each.",
-)
+@options.inputs(help="8xf32=2, 2x2xi32='1 2 3 4', 1.5 or @file.npy; repeat it for each.")
 @options.device()
 @options.parameters
 @click.option(
@@ -51,20 +44,19 @@ _FIRST = 8
 def command(
     module: Path,
     function: str | None,
-    inputs: tuple[str, ...],
+    texts: tuple[str, ...],
     device: str,
     parameters: Path | None,
     outputs: tuple[Path, ...],
     json_path: str | None,
 ) -> None:
     """Run a function of MODULE, a .vmfb file, and print its results; large ones only in part."""
-    files = [Path(text[1:]) for text in inputs if text.startswith("@")]
-    read = [module, parameters, *files]
+    read = [module, parameters, *options.input_files(texts)]
     options.check_outputs(*outputs, json_file(json_path), inputs=read)
     program = load(module, device, parameters=parameters)
     chosen = program.function(function)
     check_result_files(outputs, chosen.name, len(chosen.type.outputs))
-    values = [parse_input(text) for text in inputs]
+    values = [parse_input(text) for text in texts]
     for index in chosen.writes:
         values[index : index + 1] = map(program.to_device, values[index : index + 1])
     given = chosen(*values)

@@ -169,15 +169,12 @@ def _function(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function
         if key not in _functions:
             try:
                 weakref.finalize(kernel, _drop, id(kernel)).atexit = False
-                _functions[key] = _build(kernel, kind, compiler, store)
+                module = module_for(kernel, kind, compiler=compiler, store=store)
+                _functions[key] = _loaded(kernel, kind, module)
             except UnsupportedInstructionError as error:
                 _refused[key] = copy.copy(error)  # without frames that hold the kernel
                 raise
         return _functions[key]
-
-
-def _build(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
-    return _loaded(kernel, kind, module_for(kernel, kind, compiler=compiler, store=store))
 
 
 def module_for(
@@ -260,11 +257,7 @@ def _check_launch(kernel: Kernel, dims: dict[str, int]) -> None:
         grids = binding.grids_for(kernel, dims)
         shapes = binding.output_shapes(kernel, dims)
     except DeclarationError as error:
-        raise CallError(
-            f"Kernel `{kernel.name}`: {error.found}",
-            expected=error.expected,
-            next_step=error.next_step,
-        ) from None
+        raise error.saying(f"Kernel `{kernel.name}`: {error.found}", kind=CallError) from None
     for grid in (grid for grid in grids if 0 in grid):
         for operand in kernel.outputs:
             if isinstance(operand, Out) and 0 not in shapes[operand.name]:

@@ -67,11 +67,7 @@ def run_reference(
     try:
         returned = reference_results(kernel, arguments)
     except DeclarationError as error:
-        raise DeclarationError(
-            f"Kernel `{kernel.name}`: {error.found}.",
-            expected=error.expected,
-            next_step=error.next_step,
-        ) from error
+        raise error.saying(f"Kernel `{kernel.name}`: {error.found}.") from error
     results = []
     for operand, found in zip(kernel.outputs, returned, strict=True):
         wanted = shapes[operand.name]

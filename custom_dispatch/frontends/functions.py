@@ -9,7 +9,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.dataclass import dataclass
-from custom_dispatch.errors import CustomDispatchError, DeclarationError, rebuild
+from custom_dispatch.errors import CustomDispatchError, DeclarationError
 from custom_dispatch.kernel.names import check_name
 from custom_dispatch.link import operations
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION, OPERATOR
@@ -34,9 +34,7 @@ class Asked:
         except CustomDispatchError as error:
             if self.is_alone:
                 raise
-            found = f"Function `{self.name}`: {error.found}"
-            parts = (error.expected, error.next_step, error.log)
-            raise rebuild(type(error), found, *parts) from error
+            raise error.saying(f"Function `{self.name}`: {error.found}") from error
 
 
 def asked_for(name: str, model: Any, arguments: Any = None, sizes: Any = None) -> list[Asked]:

@@ -103,7 +103,7 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
     calls: Mapping[str, Kernel | Choice] = {}
     by_name = {item.name: item for item in given}
     from_torch, from_onnx = is_torch(module), open_sizes.is_from_onnx(module)
-    from_stablehlo = stablehlo_dialect.is_stablehlo(module)
+    from_stablehlo = operations.has_operation(module, "stablehlo.")
     patterns = patterns_of(replace)
     # Patterns are in the model's own words: they come before its conversion. Those in the words
     # that it is converted to, or that are converted to these, come after it.
@@ -119,7 +119,10 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
         tidy_converted(module)
     elif patterns or from_stablehlo:
         callees = Callees(operations.name_of(op) for op in operations.symbols_of(module))
-        others = stablehlo_dialect.call_kernels(module, by_name, callees) if from_stablehlo else {}
+        others: Mapping[str, str] = {}
+        if from_stablehlo:
+            with module.context, ir.Location.unknown():
+                others = stablehlo_dialect.call_kernels(module, by_name, callees)
         replaced = replace_places(module, patterns, callees) if patterns else None
         calls = callees.kernels
         if from_stablehlo:

@@ -127,7 +127,27 @@ def _carried(kind: str) -> str:
     return kind.replace("f64>", "i64>")
 
 
-_ANY_QUEUE = -1
+_SCRATCH = ("DeviceVisible|DeviceLocal", "Transfer|DispatchStorage")
+
+
+def allocate(body: Emitter, device: str, size: int | str, where: tuple[str, str]) -> str:
+    """Write the allocation of a buffer of some bytes: known, or an index value.
+
+    `where`: the types of memory that it may be in, and its usage.
+    """
+    anywhere = body.pure("arith.constant -1 : i64", "anywhere")
+    memory = body.pure(f'hal.memory_type<"{where[0]}"> : i32', "memory")
+    usage = body.pure(f'hal.buffer_usage<"{where[1]}"> : i32', "usage")
+    allocator = body.pure(
+        f"hal.device.allocator<{device} : !hal.device> : !hal.allocator", "allocator"
+    )
+    # A buffer without bytes cannot be allocated on every device.
+    size = body.index(max(size, 1)) if isinstance(size, int) else size
+    return body.result(
+        f"hal.allocator.allocate<{allocator} : !hal.allocator> affinity({anywhere}) "
+        f"type({memory}) usage({usage}) : !hal.buffer{{{size}}}",
+        "buffer",
+    )
 
 
 def new_scratch(body: Emitter, name: str, size_bytes: str | int, *, alone: bool) -> Tensor:
@@ -139,21 +159,10 @@ def new_scratch(body: Emitter, name: str, size_bytes: str | int, *, alone: bool)
     """
     is_known = isinstance(size_bytes, int)
     kind = f"tensor<{size_bytes}xi8>" if is_known else "tensor<?xi8>"
-    if not alone:
-        dynamic = "" if is_known else f"{{{size_bytes}}}"
-        value = body.result(f"flow.tensor.alloca : {kind}{dynamic}", name)
-        return Tensor(value, kind, (size_bytes,))
-    size = body.index(size_bytes) if isinstance(size_bytes, int) else size_bytes
-    device = body.pure("hal.device.resolve : !hal.device", "device")
-    allocator = body.pure(f"hal.device.allocator<{device} : !hal.device> : !hal.allocator", "heap")
-    queue = body.pure(f"arith.constant {_ANY_QUEUE} : i64", "queue")
-    memory = body.pure('hal.memory_type<"DeviceVisible|DeviceLocal"> : i32', "memory")
-    usage = body.pure('hal.buffer_usage<"Transfer|DispatchStorage"> : i32', "usage")
-    buffer = body.result(
-        f"hal.allocator.allocate<{allocator} : !hal.allocator> affinity({queue}) type({memory}) "
-        f"usage({usage}) : !hal.buffer{{{size}}}",
-        name,
-    )
-    dynamic = "" if is_known else f"{{{size}}}"
-    value = body.result(f"hal.tensor.import {buffer} : !hal.buffer -> {kind}{dynamic}", name)
-    return Tensor(value, kind, (size_bytes,))
+    dynamic = "" if is_known else f"{{{size_bytes}}}"
+    made = f"flow.tensor.alloca : {kind}{dynamic}"
+    if alone:
+        device = body.pure("hal.device.resolve : !hal.device", "device")
+        buffer = allocate(body, device, size_bytes, _SCRATCH)
+        made = f"hal.tensor.import {buffer} : !hal.buffer -> {kind}{dynamic}"
+    return Tensor(body.result(made, name), kind, (size_bytes,))

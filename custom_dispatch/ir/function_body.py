@@ -223,6 +223,17 @@ def return_values(body: Emitter, values: Sequence[str], outputs: Sequence[Value]
     body.line(f"util.return {comma(values)} : {types}" if values else "util.return")
 
 
+def named(values: Sequence[str], items: Sequence[Value]) -> list[tuple[str, str]]:
+    """Parameters of a function: the names and types of what is passed."""
+    return [(value, item.passed) for value, item in zip(values, items, strict=True)]
+
+
+def write_initializer(body: Emitter) -> str:
+    """What is done when the module is loaded, as text."""
+    lines = "\n".join([*body.lines, "  util.return"])
+    return f"util.initializer {{\n{lines}\n}}\n"
+
+
 def types_of(values: Sequence[Value]) -> str:
     """The types of what is passed, in brackets."""
     return f"({comma(item.passed for item in values)})"

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from custom_dispatch.format.keys import ASYNC, BUFFERS, GRAPH
+from custom_dispatch.ir.dispatch import allocate
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.function_body import (
     BUFFER,
@@ -37,9 +38,11 @@ from custom_dispatch.ir.function_body import (
     import_tensors,
     load_buffer,
     make_fence,
+    named,
     return_values,
     signal_after,
     write_function,
+    write_initializer,
     written,
 )
 from custom_dispatch.ir.interface import Interface, State, reflection, write_waiting
@@ -140,7 +143,7 @@ class GraphInterface:
         updates = outside.updates
         # Before anything runs: a call that finds no memory for its results is made again.
         device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
-        made = [_allocate(body, device, byte_size(item)) for item in returned]
+        made = [allocate(body, device, byte_size(item), _DEVICE) for item in returned]
         ready = wait
         if inputs:
             ready = make_fence(body, "ready")
@@ -166,11 +169,7 @@ class GraphInterface:
             signal_after(body, copied, results, done, signal, used=len(updates))
             exported = export_tensors(body, returned, results[len(updates) :])
         return_values(body, exported, returned)
-        parameters = [
-            *((name, item.passed) for name, item in zip(arguments, inputs, strict=True)),
-            (wait, FENCE),
-            (signal, FENCE),
-        ]
+        parameters = [*named(arguments, inputs), (wait, FENCE), (signal, FENCE)]
         attributes = f"inlining_policy = #util.inline.never, {reflection(outside, 'async')}"
         return write_function(outside.name + ASYNC, parameters, returned, attributes, body)
 
@@ -191,11 +190,10 @@ def allocate_buffers(sizes: Mapping[str, int], where: tuple[str, str] = _DEVICE)
     body = Emitter(1)
     device = body.pure(f"hal.devices.get {body.index(0)} : !hal.device", "device")
     for name, size in sizes.items():
-        made = _allocate(body, device, size, where)
+        made = allocate(body, device, size, where)
         body.line(f"util.global.store {made}, @{quote(name)} : {BUFFER}")
     globals_ = [f"util.global private @{quote(name)} : {BUFFER}\n" for name in sizes]
-    lines = "\n".join([*body.lines, "  util.return"])
-    return f"{''.join(globals_)}util.initializer {{\n{lines}\n}}\n" if sizes else ""
+    return f"{''.join(globals_)}{write_initializer(body)}" if sizes else ""
 
 
 def write_first_values(function: str, states: tuple[State, ...], outputs: tuple[Value, ...]) -> str:
@@ -205,23 +203,7 @@ def write_first_values(function: str, states: tuple[State, ...], outputs: tuple[
     done = make_fence(body, "done")
     Interface("", function, (), outputs, states=states).write_call(body, (), none, done)
     await_fence(body, done)
-    lines = "\n".join([*body.lines, "  util.return"])
-    return f"util.initializer {{\n{lines}\n}}\n"
-
-
-def _allocate(body: Emitter, device: str, size: int, where: tuple[str, str] = _DEVICE) -> str:
-    anywhere = body.pure("arith.constant -1 : i64", "anywhere")
-    memory = body.pure(f'hal.memory_type<"{where[0]}"> : i32', "memory")
-    usage = body.pure(f'hal.buffer_usage<"{where[1]}"> : i32', "usage")
-    allocator = body.pure(
-        f"hal.device.allocator<{device} : !hal.device> : !hal.allocator", "allocator"
-    )
-    # A buffer without bytes cannot be allocated on every device.
-    return body.result(
-        f"hal.allocator.allocate<{allocator} : !hal.allocator> affinity({anywhere}) "
-        f"type({memory}) usage({usage}) : {BUFFER}{{{body.index(max(size, 1))}}}",
-        "buffer",
-    )
+    return write_initializer(body)
 
 
 def _view(body: Emitter, buffer: str, item: Value) -> str:

@@ -35,6 +35,7 @@ from custom_dispatch.ir.function_body import (
     import_tensors,
     load_buffer,
     make_fence,
+    named,
     pass_on,
     return_values,
     signal_after,
@@ -102,8 +103,7 @@ class Interface:
         return_values(body, export_tensors(body, self.returned, results), self.returned)
         return write_function(
             self.name + ASYNC,
-            [(name, item.passed) for name, item in zip(arguments, self.inputs, strict=True)]
-            + [(wait, FENCE), (signal, FENCE)],
+            [*named(arguments, self.inputs), (wait, FENCE), (signal, FENCE)],
             self.returned,
             # It has one copy, which the function that waits calls.
             f"inlining_policy = #util.inline.never, {reflection(self, 'async')}",
@@ -222,12 +222,10 @@ class IntoInterface:
         taken = (*outer.inputs, *(item for _, item in given))
         declared = declaration("async", outer.name + INTO, taken, ())
         updated = ",".join("" if index is None else str(index) for index in self.updated)
-        parameters = [
-            (name, item.passed) for name, item in zip(arguments, outer.inputs, strict=True)
-        ] + [(name, VIEW) for name, _ in given]
+        views = [(name, VIEW) for name, _ in given]
         return write_function(
             outer.name + INTO,
-            [*parameters, (wait, FENCE), (signal, FENCE)],
+            [*named(arguments, outer.inputs), *views, (wait, FENCE), (signal, FENCE)],
             (),
             f"iree.reflection = {{iree.abi.declaration = {quote(declared)}, "
             f'iree.abi.model = "coarse-fences", {UPDATED_KEY} = {quote(updated)}}}',
@@ -252,7 +250,7 @@ def write_waiting(interface: Interface) -> str:
     return_values(body, results, interface.returned)
     return write_function(
         interface.name,
-        [(name, item.passed) for name, item in zip(arguments, interface.inputs, strict=True)],
+        named(arguments, interface.inputs),
         interface.returned,
         reflection(interface, "sync"),
         body,

@@ -11,7 +11,11 @@ from math import prod
 
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.lower import lower
-from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
+from custom_dispatch.errors import (
+    CustomDispatchError,
+    DeclarationError,
+    UnsupportedInstructionError,
+)
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.manifest import FunctionUse, KernelUse, Manifest, ModuleObject
 from custom_dispatch.ir import executable
@@ -136,7 +140,7 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> exe
 
 def _with_fallback(
     error: UnsupportedInstructionError, lowered: Sequence[CpuKernel], kernels: Sequence[Kernel]
-) -> UnsupportedInstructionError:
+) -> CustomDispatchError:
     """A refusal that says what else there is, where the kernel has a reference."""
     refused = next(
         (
@@ -151,12 +155,7 @@ def _with_fallback(
     also = 'fallback="reference" in its declaration lets calls from Python run the reference.'
     if refused.fallback is not None:
         also = "its reference runs in calls from Python, and a module cannot hold it."
-    return UnsupportedInstructionError(
-        error.found,
-        expected=error.expected,
-        next_step=f"{error.next_step.rstrip('.')}; {also}",
-        log=error.log,
-    )
+    return error.saying(error.found, f"{error.next_step.rstrip('.')}; {also}")
 
 
 def manifest(

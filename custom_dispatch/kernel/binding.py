@@ -200,11 +200,8 @@ def _check_condition(kernel: Kernel, condition: Condition, dims: Mapping[str, in
         if holds(condition, dims):
             return
     except DeclarationError as error:
-        raise CallError(
-            f"Kernel `{kernel.name}` requires {condition}, which has no value: {error.found}",
-            expected=error.expected,
-            next_step="pass arrays of other sizes.",
-        ) from None
+        found = f"Kernel `{kernel.name}` requires {condition}, which has no value: {error.found}"
+        raise error.saying(found, "pass arrays of other sizes.", kind=CallError) from None
     raise CallError(
         f"Kernel `{kernel.name}` requires {condition}, which does not hold"
         f"{for_values(condition, dims)}.",
@@ -245,12 +242,9 @@ def _check_sizes(kernel: Kernel, operand: Buffer, shape: Shape, dims: Mapping[st
         try:
             wanted = evaluate(size, dims)
         except DeclarationError as error:
-            raise CallError(
-                f"Kernel `{kernel.name}`: operand `{operand.name}` has no size in dimension "
-                f"{axis}: {error.found}",
-                expected=error.expected,
-                next_step="pass arrays of other sizes.",
-            ) from None
+            found = f"Kernel `{kernel.name}`: operand `{operand.name}` has no size in dimension "
+            found += f"{axis}: {error.found}"
+            raise error.saying(found, "pass arrays of other sizes.", kind=CallError) from None
         if wanted != value:
             raise CallError(
                 f"Kernel `{kernel.name}`: operand `{operand.name}` has size {value} in "

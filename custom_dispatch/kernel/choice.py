@@ -190,13 +190,13 @@ class Choice(Callee):
         """The kernels that no earlier one stands for, whatever the call."""
         found: list[Kernel] = []
         for kernel in self.kernels:
-            if not any(self._stands_for(earlier, kernel) for earlier in found):
+            # Of one with a rule, calls go on to the next.
+            if not any(
+                _takes_all_of(earlier, kernel) and not self.rules.get(earlier.name)
+                for earlier in found
+            ):
                 found.append(kernel)
         return [kernel.name for kernel in found]
-
-    def _stands_for(self, earlier: Kernel, kernel: Kernel) -> bool:
-        """Whether a kernel takes all that a later one does, and no rule sends calls on."""
-        return not self.rules.get(earlier.name) and _takes_all_of(earlier, kernel)
 
     def _with(self, kernels: Sequence[Kernel], measured: Sequence[Measured]) -> Choice:
         names = [kernel.name for kernel in kernels]

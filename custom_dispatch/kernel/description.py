@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from custom_dispatch.errors import DeclarationError
@@ -29,25 +29,19 @@ _SCALAR = r"Scalar\((?P<name>\w+): (?P<dtype>\w+)(?: = (?P<value>.+))?\)"
 _STRUCT = r"Struct\((?P<name>\w+): \{(?P<fields>.+)\}(?:, aligned (?P<alignment>\d+))?\)"
 _FIELD = r"(?P<name>\w+): (?P<dtype>\w+)(?:\[(?P<count>\d+)\])?"
 
-_CALLS: dict[str, Callable[[Any, Any], expr.Expr]] = {
-    "ceildiv": expr.ceildiv,
-    "minimum": expr.minimum,
-    "maximum": expr.maximum,
-}
-_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], expr.Expr]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-}
-_COMPARISONS: dict[type[ast.cmpop], Callable[[expr.Expr, expr.Expr], Any]] = {
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
+_CALLS = ("ceildiv", "minimum", "maximum")
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
 }
 
 
@@ -172,10 +166,10 @@ def _expression(node: ast.expr, device: bool) -> expr.Expr:
         case ast.Name(id=name):
             return expr.dim(name)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            parts = (_expression(left, device), _expression(right, device))
-            return _OPERATORS[type(operator)](*parts)
+            name = _OPERATORS[type(operator)]
+            return expr.binary(name, _expression(left, device), _expression(right, device))
         case ast.Call(func=ast.Name(id=name), args=[left, right]) if name in _CALLS:
-            return _CALLS[name](_expression(left, device), _expression(right, device))
+            return expr.binary(name, _expression(left, device), _expression(right, device))
         case ast.Call(func=ast.Name(id="where"), args=[condition, yes, no]):
             return expr.where(
                 _condition(condition, device), _expression(yes, device), _expression(no, device)
@@ -185,12 +179,11 @@ def _expression(node: ast.expr, device: bool) -> expr.Expr:
 
 def _condition(node: ast.expr, device: bool = False) -> expr.Condition:
     match node:
-        case ast.Compare(left=left, ops=[comparison], comparators=[right]) if (
-            type(comparison) in _COMPARISONS
+        case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
+            type(operator) in _OPERATORS
         ):
-            parts = (_expression(left, device), _expression(right, device))
-            found: expr.Condition = _COMPARISONS[type(comparison)](*parts)
-            return found
+            name = _OPERATORS[type(operator)]
+            return expr.Condition(name, _expression(left, device), _expression(right, device))
     raise _unreadable(ast.unparse(node))
 
 

@@ -26,10 +26,10 @@ def _operator(name: str) -> tuple[Callable[[Expr, Expr | int], Expr], Callable[[
     """The methods of an expression on the left, and on the right of a number."""
 
     def method(self: Expr, other: Expr | int) -> Expr:
-        return _binary(name, self, other)
+        return binary(name, self, other)
 
     def reflected(self: Expr, other: int) -> Expr:
-        return _binary(name, other, self)
+        return binary(name, other, self)
 
     return method, reflected
 
@@ -250,7 +250,7 @@ def _count(*parts: Expr) -> int:
     return nodes
 
 
-def _binary(name: str, left: Expr | int, right: Expr | int) -> Expr:
+def binary(name: str, left: Expr | int, right: Expr | int) -> Expr:
     """Apply an operator; what is known already is computed, and so checked, at once."""
     expr = Binary(name, as_expr(left), as_expr(right))
     divisor = expr.right
@@ -281,17 +281,17 @@ def dim(name: str) -> Dim:
 
 def ceildiv(numerator: Expr | int, denominator: Expr | int) -> Expr:
     """Divide and round up."""
-    return _binary("ceildiv", numerator, denominator)
+    return binary("ceildiv", numerator, denominator)
 
 
 def minimum(left: Expr | int, right: Expr | int) -> Expr:
     """The smaller of two expressions."""
-    return _binary("minimum", left, right)
+    return binary("minimum", left, right)
 
 
 def maximum(left: Expr | int, right: Expr | int) -> Expr:
     """The larger of two expressions."""
-    return _binary("maximum", left, right)
+    return binary("maximum", left, right)
 
 
 def where(condition: Condition, if_true: Expr | int, if_false: Expr | int) -> Expr:

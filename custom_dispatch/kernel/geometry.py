@@ -59,13 +59,7 @@ def check_block(kernel: str, block: Sequence[int] | int) -> Block:
             expected="one to three integers, such as (256, 1, 1)",
             next_step="give the block's size in threads; it cannot depend on dims.",
         )
-    for axis, size, limit in zip(_AXES, full, MAX_BLOCK, strict=True):
-        if not 1 <= size <= limit:
-            raise DeclarationError(
-                f"Kernel `{kernel}`: block.{axis} is {shown(size)}.",
-                expected=f"1 to {limit}, CUDA's limits for {axis}",
-                next_step="choose a size within them.",
-            )
+    _check_axes(f"Kernel `{kernel}`: block", full, MAX_BLOCK)
     threads = prod(full)
     if threads > MAX_BLOCK_THREADS:
         raise DeclarationError(
@@ -87,14 +81,19 @@ def check_grid(kernel: str, grid: Sequence[Expr | int] | Expr | int) -> Grid:
         )
     exprs = tuple(as_expr(size, where=f"Kernel `{kernel}`: a size of grid") for size in sizes)
     full = cast(Grid, exprs + (Constant(1),) * (3 - len(exprs)))
-    for axis, size, limit in zip(_AXES, full, MAX_GRID, strict=True):
-        if isinstance(size, Constant) and not 1 <= size.value <= limit:
+    known = [size.value if isinstance(size, Constant) else None for size in full]
+    _check_axes(f"Kernel `{kernel}`: grid", known, MAX_GRID)
+    return full
+
+
+def _check_axes(what: str, sizes: Sequence[int | None], limits: Block) -> None:
+    for axis, size, limit in zip(_AXES, sizes, limits, strict=True):
+        if size is not None and not 1 <= size <= limit:
             raise DeclarationError(
-                f"Kernel `{kernel}`: grid.{axis} is {size.value}.",
+                f"{what}.{axis} is {shown(size)}.",
                 expected=f"1 to {limit}, CUDA's limits for {axis}",
                 next_step="choose a size within them.",
             )
-    return full
 
 
 def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) -> Block | None:
@@ -119,21 +118,13 @@ def check_cluster(kernel: str, cluster: Sequence[int] | int | None, grid: Grid) 
     return full
 
 
-def check_flops(kernel: str, flops: Expr | int | None) -> Expr | None:
-    """Read a number of floating-point operations: a dim expression."""
-    return _amount(f"Kernel `{kernel}`: flops", flops, "what is computed")
-
-
-def check_bytes_moved(kernel: str, bytes_moved: Expr | int | None) -> Expr | None:
-    """Read a number of bytes: a dim expression."""
-    return _amount(f"Kernel `{kernel}`: bytes_moved", bytes_moved, "what is moved")
-
-
-def _amount(where: str, amount: Expr | int | None, what: str) -> Expr | None:
+def check_amount(part: str, why: str, kernel: str, amount: Expr | int | None) -> Expr | None:
+    """Read a number of operations or bytes, a dim expression; `why` it asks no device."""
     if amount is None:
         return None
+    where = f"Kernel `{kernel}`: {part}"
     expr = as_expr(amount, where=where)
-    refuse_device(where, expr, why=what)
+    refuse_device(where, expr, why=why)
     return expr
 
 

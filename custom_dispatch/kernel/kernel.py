@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -23,10 +23,6 @@ from custom_dispatch.kernel.sources import Implementation, Implementations, Laun
 from custom_dispatch.kernel.target import Target
 
 _WITH_DIMS = ("operands", "grid", "requires", "flops", "bytes_moved")
-
-
-def _check_kernel_name(_: str, given: str) -> str:
-    return check_name(given, "kernel")
 
 
 def _check_source(kernel: str, given: str | os.PathLike[str] | None, base: Path) -> Path | None:
@@ -126,7 +122,7 @@ class Kernel(Callee):
     # which mistakes are told, and a line of `Launch` or `TargetParts` if another form of the kernel
     # may replace it. A field's check takes the kernel's name and what is given; and what that is to
     # be compared with, a part that comes before it, or the directory that paths are relative to.
-    name: str = _part(_check_kernel_name)
+    name: str = _part(lambda _, given: check_name(given, "kernel"))
     operands: tuple[Operand, ...] = _part(consistency.check_operands)
     block: Block = _part(geometry.check_block)
     grid: Grid = _part(geometry.check_grid)
@@ -141,8 +137,8 @@ class Kernel(Callee):
     reference: Callable[..., Any] | None = _part(_check_reference, in_keys=False)
     fallback: str | None = _part(_check_fallback, "reference", in_keys=False)
     requires: tuple[Condition, ...] = _part(consistency.check_requires)
-    flops: Expr | None = _part(geometry.check_flops)
-    bytes_moved: Expr | None = _part(geometry.check_bytes_moved)
+    flops: Expr | None = _part(partial(geometry.check_amount, "flops", "what is computed"))
+    bytes_moved: Expr | None = _part(partial(geometry.check_amount, "bytes_moved", "what is moved"))
     implementations: Implementations = _part(sources.check_implementations, "base", in_keys=False)
     launch_bounds: int | None = _part(geometry.check_launch_bounds, "block")
     cluster: Block | None = _part(geometry.check_cluster, "grid")

@@ -346,6 +346,4 @@ def naming(kernel: str, target: Target) -> Iterator[None]:
         yield
     except DeclarationError as error:
         named, plain = f"Kernel `{kernel}`, implementation for {target}", f"Kernel `{kernel}`"
-        raise DeclarationError(
-            error.found.replace(plain, named, 1), expected=error.expected, next_step=error.next_step
-        ) from None
+        raise error.saying(error.found.replace(plain, named, 1)) from None

@@ -10,6 +10,7 @@ from iree.compiler import ir
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.operations import calls_of, create, is_function, open_sizes
 from custom_dispatch.link.values import operands_for, values_from_outside
+from custom_dispatch.reachable import reachable
 
 Use = tuple[ir.Operation, int]
 """An operation, and which of its operands."""
@@ -59,27 +60,15 @@ def _goes_in(value: Any) -> list[Use]:
         if is_function(owner):
             return []
         return [(owner, i) for i, operand in enumerate(owner.operands) if _is_tensor(operand)]
-    later = _reached_from(block)
+    later = set(reachable(block.successors, lambda other: other.successors))
     found = []
     for before in block.predecessors:
         branch = before.operations[len(before.operations) - 1].operation
         given = operands_for(branch, block, value.arg_number) or [
             i for i, operand in enumerate(branch.operands) if operand.type == value.type
         ]
-        if not any(before == other for other in later):  # else the turn before gives it
+        if before not in later:  # else the turn before gives it
             found += [(branch, index) for index in given]
-    return found
-
-
-def _reached_from(block: ir.Block) -> list[ir.Block]:
-    """The blocks that may run after one; itself, if it is in a loop."""
-    found: list[ir.Block] = []
-    waiting = list(block.successors)
-    while waiting:
-        other = waiting.pop()
-        if not any(other == known for known in found):
-            found.append(other)
-            waiting += other.successors
     return found
 
 

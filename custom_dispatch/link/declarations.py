@@ -360,7 +360,7 @@ def _count(
     total: _Counts = {}
     for call in calls_of(op, {*kernels, *bodies}):
         callee = callee_of(call)
-        varies = not _runs_once(call, op)
+        varies = call.parent != op or len(op.regions[0].blocks) != 1  # else it runs once
         if callee in kernels:
             inner: _Counts = {(callee, _shapes(call)): (1, False)}
         elif callee in callers or callee == name:
@@ -391,11 +391,6 @@ def _shapes(call: ir.Operation) -> tuple[Sizes, ...]:
 def _sizes_of_value(value: ir.Value) -> Sizes:
     is_tensor = isinstance(value.type, ir.RankedTensorType)
     return known_sizes(value.type) if is_tensor else ()
-
-
-def _runs_once(call: ir.Operation, function: ir.Operation) -> bool:
-    """Whether a call stands in the function's only block, and in no operation inside it."""
-    return call.parent == function and len(function.regions[0].blocks) == 1
 
 
 def _direct(op: ir.Operation, kernels: Collection[str]) -> str | None:

@@ -21,6 +21,7 @@ from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
 from custom_dispatch.link import graph_barriers, operations
 from custom_dispatch.link.constants import owner_of
+from custom_dispatch.reachable import reachable
 
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
 """What lets IREE write the form that this works on, in which commands name their buffers."""
@@ -248,17 +249,11 @@ def _commands_of(execute: Any) -> Any:
 
 def _may_be_passed(block: Any, blocks: list[Any]) -> bool:
     """Whether a function may return without having been in a block."""
-    waiting, seen = [blocks[0]], [block]
-    while waiting:
-        one = waiting.pop()
-        if one in seen:
-            continue
-        seen.append(one)
-        last = one.operations[len(one.operations) - 1].operation
-        if last.name == "util.return":
-            return True
-        waiting += last.successors
-    return False
+    reached = reachable([blocks[0]], lambda one: () if one == block else one.successors)
+    return any(
+        one != block and one.operations[len(one.operations) - 1].operation.name == "util.return"
+        for one in reached
+    )
 
 
 def _allocate_transients(module: ir.Module, size: int) -> str:

@@ -13,6 +13,7 @@ from custom_dispatch.link import operations
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.elementwise import hidden_copy, hide_results
 from custom_dispatch.link.values import may_become, values_from_outside
+from custom_dispatch.reachable import reachable
 
 # Results of these may be any of their tensors.
 _OF_TENSORS = ("tensor.", "iree_linalg_ext.", "flow.tensor.")
@@ -210,21 +211,11 @@ def separate_updates(module: ir.Module) -> None:
 
 def _follows_from_nothing(value: Any) -> bool:
     """Whether a tensor is computed, and from no argument, state or other function."""
-    if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
+    op = owner_of(value)
+    if op is not None and op.name == "tensor.empty":
         return False
-    seen: set[ir.Value] = set()
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one.owner, ir.Block):
-            return False
-        op = one.owner.operation
-        if op.name in _FROM_OUTSIDE:
-            return False
-        if one not in seen:
-            seen.add(one)
-            waiting += op.operands
-    return True
+    every = reachable([op], lambda each: map(owner_of, each.operands) if each is not None else ())
+    return not any(each is None or each.name in _FROM_OUTSIDE for each in every)
 
 
 def update_copies(

@@ -7,13 +7,14 @@ the same buffer.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import as_written
 from custom_dispatch.link.operations import functions_of, is_declaration, is_public
+from custom_dispatch.reachable import reachable
 
 _LINALG = "linalg."
 # By the beginnings of their names: what adds up products, or fills.
@@ -45,39 +46,35 @@ def values_from_outside(module: ir.Module) -> set[ir.Value]:
     Of an operation with regions, such as a loop, these are its results if an operand is one, and
     the arguments of its regions.
     """
-    found: set[ir.Value] = set()
-    waiting: list[ir.Value] = [
+    arguments = (
         argument
         for op in functions_of(module)
         if is_public(op) and not is_declaration(op)
         for argument in op.regions[0].blocks[0].arguments
-    ]
-    while waiting:
-        value = waiting.pop()
-        if value in found:
-            continue
-        found.add(value)
-        for use in value.uses:
-            op = use.owner.operation
-            waiting += op.results
-            parent = op.parent.operation if op.name in _YIELDS else None
-            if parent is not None and parent.name == "scf.while":  # one half yields to the other
-                inside = (each for region in parent.regions for each in region.blocks[0].arguments)
-                waiting += [*parent.results, *inside]
-            elif parent is not None:  # as of what reads an element of another tensor
-                waiting.append(parent.results[use.operand_number])
-            for block in (block for region in op.regions for block in list(region.blocks)[:1]):
-                arguments = block.arguments
-                if op.name.startswith(_LINALG):  # one for each operand, as far as they go
-                    arguments = list(arguments)[use.operand_number : use.operand_number + 1]
-                waiting += arguments
-            waiting += (
-                block.arguments[index]
-                for block in op.successors
-                for index in range(len(block.arguments))
-                if use.operand_number in operands_for(op, block, index)
-            )
-    return found
+    )
+    return set(reachable(arguments, _computed_from))
+
+
+def _computed_from(value: ir.Value) -> Iterator[ir.Value]:
+    """What is computed from a value in one step."""
+    for use in value.uses:
+        op = use.owner.operation
+        yield from op.results
+        parent = op.parent.operation if op.name in _YIELDS else None
+        if parent is not None and parent.name == "scf.while":  # one half yields to the other
+            yield from parent.results
+            yield from (each for region in parent.regions for each in region.blocks[0].arguments)
+        elif parent is not None:  # as of what reads an element of another tensor
+            yield parent.results[use.operand_number]
+        for block in (block for region in op.regions for block in list(region.blocks)[:1]):
+            arguments = list(block.arguments)
+            if op.name.startswith(_LINALG):  # one for each operand, as far as they go
+                arguments = arguments[use.operand_number : use.operand_number + 1]
+            yield from arguments
+        for block in op.successors:
+            for index, argument in enumerate(block.arguments):
+                if use.operand_number in operands_for(op, block, index):
+                    yield argument
 
 
 def operands_for(branch: ir.Operation, block: ir.Block, index: int) -> list[int]:

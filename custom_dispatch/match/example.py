@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import NOTHING, Held, Positions
 from custom_dispatch.match.sizes import ANY, ANY_SIZES, SHAPES, SYMBOL, Size, any_sizes, extents_of
 from custom_dispatch.match.types import is_of_any_rank
+from custom_dispatch.reachable import reachable
 
 # Calls of private functions become their bodies: JAX puts its own functions into such. Values are
 # not made common (`cse`): a model that computes one twice may use one of both elsewhere.
@@ -102,15 +103,14 @@ class Example:
     @cached_property
     def _compared(self) -> frozenset[ir.Operation]:
         """Every operation but those of conditions, which are compared by value."""
-        found: set[ir.Operation] = set()
-        pending = list(self.results)
-        while pending:
-            value = pending.pop()
-            op = owner_of(value)
-            if op is not None and op not in found and self.condition(value) is None:
-                found.add(op)
-                pending += values_of(op)
-        return frozenset(found)
+
+        def owners(values: Iterable[ir.Value]) -> Iterator[ir.Operation]:
+            for value in values:
+                op = owner_of(value)
+                if op is not None and self.condition(value) is None:
+                    yield op
+
+        return frozenset(reachable(owners(self.results), lambda op: owners(values_of(op))))
 
     @cached_property
     def symbols(self) -> Mapping[ir.Value, tuple[ir.Value, int]]:
@@ -232,14 +232,9 @@ class Example:
 
 def _below(*values: ir.Value) -> set[ir.Operation]:
     """Every operation that values are computed with."""
-    found: set[ir.Operation] = set()
-    pending = [owner_of(value) for value in values]
-    while pending:
-        op = pending.pop()
-        if op is not None and op not in found:
-            found.add(op)
-            pending += [owner_of(item) for item in values_of(op)]
-    return found
+    starts = map(owner_of, values)
+    found = set(reachable(starts, lambda op: map(owner_of, values_of(op)) if op else ()))
+    return {op for op in found if op is not None}
 
 
 def normalise(module: ir.Module) -> None:

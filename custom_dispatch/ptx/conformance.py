@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import Abi
@@ -18,8 +18,9 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.ptx.module import Entry, Function, Instruction, Module, Parameter
+from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter
 from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten, named_by
+from custom_dispatch.reachable import reachable
 
 _MOST_NAMES = 20
 _ARGUMENTS = re.compile(r"<.*>")
@@ -195,14 +196,12 @@ def _check_dynamic_shared_memory(kernel: Kernel, entry: Entry, module: Module, o
 def _reachable_symbols(entry: Entry, module: Module) -> set[str]:
     """Every name that a kernel uses, and those that functions it calls use."""
     functions = {function.name: function for function in module.functions}
-    found: set[str] = set()
-    waiting: list[Entry | Function] = [entry]
-    while waiting:
-        body = waiting.pop().body
-        names = {name for s in body if isinstance(s, Instruction) for name in named_by(s)}
-        waiting += [functions[name] for name in names - found if name in functions]
-        found |= names
-    return found
+
+    def used_by(name: str | None) -> Iterator[str]:
+        body = entry.body if name is None else functions[name].body if name in functions else ()
+        return (name for s in body if isinstance(s, Instruction) for name in named_by(s))
+
+    return set(reachable(used_by(None), used_by))
 
 
 def check_block(

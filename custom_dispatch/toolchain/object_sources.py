@@ -35,9 +35,7 @@ def read_object(name: str, target: Target, path: Path) -> Object:
     try:
         image = describe_image(data)
     except PtxError as error:
-        raise PtxError(
-            f"`{path}`: {error.found}", expected=error.expected, next_step=error.next_step
-        ) from error
+        raise error.saying(f"`{path}`: {error.found}") from error
     if image.kind == "ptx":
         data = data.rstrip(b"\0")  # nvcc and NVRTC may leave C's terminator in the file
     else:

@@ -72,7 +72,11 @@ def plan_units(kernels: Sequence[Kernel]) -> list[Plan]:
             (_origin(kernel), *((target, _origin(form)) for target, form in kernel.variants)), [[]]
         )
         for members in bins:
-            if not any(_shares_entry(member, kernel) for member in members):
+            # Those of one unit have a function each, on every target.
+            pairs = (
+                pair for each in members for pair in zip(each.forms, kernel.forms, strict=True)
+            )
+            if not any(one.entry == other.entry for one, other in pairs):
                 members.append(kernel)
                 break
         else:
@@ -100,11 +104,6 @@ def plan_units(kernels: Sequence[Kernel]) -> list[Plan]:
 def _origin(kernel: Kernel) -> tuple[object, ...]:
     """What a form of a kernel is built from."""
     return (kernel.source, kernel.objects, kernel.include_dirs, kernel.options)
-
-
-def _shares_entry(one: Kernel, other: Kernel) -> bool:
-    """Whether two kernels of a unit name one function, on some target."""
-    return any(a.entry == b.entry for a, b in zip(one.forms, other.forms, strict=True))
 
 
 def _identifier(stem: str) -> str:

@@ -97,12 +97,7 @@ def naming(kernel: Kernel, label: str) -> Iterator[None]:
     try:
         yield
     except PtxError as error:
-        raise PtxError(
-            f"Kernel `{kernel.name}`: `{label}`: {error.found}",
-            expected=error.expected,
-            next_step=error.next_step,
-            log=error.log,
-        ) from error
+        raise error.saying(f"Kernel `{kernel.name}`: `{label}`: {error.found}") from error
 
 
 def _adapted(item: Object, kernels: Sequence[Kernel], label: str) -> Object:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.suspension import is_barrier
+from custom_dispatch.reachable import reachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ def _predecessors(graph: Graph) -> list[list[int]]:
     return before
 
 
-def reachable(graph: Graph, start: int) -> set[int]:
+def blocks_from(graph: Graph, start: int) -> set[int]:
     """The blocks that a thread may come to from the start of one, that one included."""
     return _reachable([block.successors for block in graph.blocks], start, None)
 
@@ -159,7 +160,7 @@ def reachable(graph: Graph, start: int) -> set[int]:
 def loop_through(graph: Graph, index: int) -> set[int]:
     """The blocks of all loops that a block is part of."""
     leads_here = _reachable([tuple(found) for found in _predecessors(graph)], index, None)
-    ways = [reachable(graph, target) for target in graph.blocks[index].successors]
+    ways = [blocks_from(graph, target) for target in graph.blocks[index].successors]
     return leads_here & set().union(*ways) if ways else set()
 
 
@@ -175,15 +176,8 @@ def _add_stops(successors: list[tuple[int, ...]], waiting: list[set[int]], stops
 
 
 def _reachable(successors: list[tuple[int, ...]], start: int, end: int | None) -> set[int]:
-    found: set[int] = set()
-    pending = [start]
-    while pending:
-        block = pending.pop()
-        if block == end or block in found:
-            continue
-        found.add(block)
-        pending.extend(successors[block])
-    return found
+    found = reachable([start], lambda block: () if block == end else successors[block])
+    return {block for block in found if block != end}
 
 
 def _post_dominators(successors: list[tuple[int, ...]]) -> list[int | None]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from custom_dispatch.cpu.text.builder import POINTER, Builder
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Float, Initializer, Integer, Module, Symbol, Variable, type_size
+from custom_dispatch.reachable import reachable
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]")
 
@@ -43,13 +44,13 @@ def reachable_variables(
 ) -> set[str]:
     """The variables that code refers to, and those whose addresses these hold."""
     variables = {v.name: v for v in module.variables if v.name in symbols}
-    wanted, pending = set(used), sorted(used)
-    while pending:
-        pieces = _pieces_of(variables[pending.pop()])
+
+    def held(name: str) -> list[str]:
+        pieces = _pieces_of(variables[name])
         addresses = {piece.name for piece in pieces if isinstance(piece, Symbol)}
-        pending += sorted((addresses & variables.keys()) - wanted)
-        wanted |= addresses & variables.keys()
-    return wanted
+        return sorted(addresses & variables.keys())
+
+    return set(reachable(sorted(used), held))
 
 
 def _pieces_of(variable: Variable) -> list[_Piece]:

@@ -19,10 +19,10 @@ from custom_dispatch.cpu.analysis import liveness
 from custom_dispatch.cpu.analysis.control_flow import Graph, opcode_base
 from custom_dispatch.cpu.analysis.divergence import (
     Divergence,
+    blocks_from,
     exit_blocks,
     find_divergence,
     loop_through,
-    reachable,
 )
 from custom_dispatch.cpu.analysis.spins import asks_memory
 from custom_dispatch.cpu.analysis.suspension import is_barrier
@@ -116,5 +116,5 @@ def _whole_blocks(
         branch, successors = graph.blocks[index].branch, graph.blocks[index].successors
         ends = branch is not None and opcode_base(branch) in ("ret", "exit")
         if ends or exits & set(successors):
-            fewer = fewer.union(*(reachable(graph, target) for target in successors))
+            fewer = fewer.union(*(blocks_from(graph, target) for target in successors))
     return divergence.together - fewer

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +13,14 @@ import numpy
 from iree.compiler import ir
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
+from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt, users_line
 from custom_dispatch.frontends.functions import Asked, merge
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.jax.rewriting import Rule, apply_rules
 from custom_dispatch.frontends.outside_weights import OutsideWeights, bytes_of, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
-from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
+from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
@@ -125,7 +123,7 @@ def export_function(
         weights.load_arguments(module.operation, main, held_outside)
     if rules:
         replaced = replaced.and_those(Replaced(remaining=remaining_in(module, replaced)))
-    kinds = [_element_type_of(item.dtype) for item in exported.out_avals]
+    kinds = [of_numpy(numpy.dtype(item.dtype)) for item in exported.out_avals]
     needs = weights.parameters if is_last else None
     describe(module, name, [kind.name if kind else "" for kind in kinds], needs)
     return Exported(module, kernels, weights.parameters, replaced)
@@ -139,12 +137,6 @@ def _check_call(function: Any, arguments: Any) -> None:
             next_step="pass the function itself, without calling it.",
         )
     check_arguments(arguments)
-
-
-def _element_type_of(dtype: Any) -> ElementType | None:
-    """A dtype's element type; None for one that kernels do not take."""
-    name = numpy.dtype(dtype).name
-    return next((kind for kind in ELEMENT_TYPES.values() if kind.numpy_name == name), None)
 
 
 def _spec(item: Any) -> Any:
@@ -164,7 +156,7 @@ def _spec(item: Any) -> Any:
 def _check_types(what: str, items: Sequence[Any]) -> None:
     for index, item in enumerate(items):
         # JAX has types that are not numpy's, such as that of random keys.
-        if not isinstance(item.dtype, numpy.dtype) or _element_type_of(item.dtype) is None:
+        if not isinstance(item.dtype, numpy.dtype) or of_numpy(numpy.dtype(item.dtype)) is None:
             raise ModelError(
                 f"The function's {what} {index} is {item.dtype}, which modules do not take.",
                 expected="real numbers or bools, each of whole bytes",
@@ -179,23 +171,13 @@ def _tried(work: Callable[[], Any]) -> Any:
     except CustomDispatchError:
         raise
     except Exception as error:  # any code of the model's runs here
+        line = users_line(error, Path(jax.__file__).parent)
+        where = f" at {line.filename}:{line.lineno}" if line else ""
         raise ModelError(
-            f"JAX cannot export the function{_place_in(error)}.",
+            f"JAX cannot export the function{where}.",
             next_step="correct what JAX finds:",
             log=excerpt(f"{type(error).__name__}: {error}"),
         ) from error
-
-
-def _place_in(error: Exception) -> str:
-    """The user's line that an error comes from: the last that is neither JAX's nor ours."""
-    packages = (Path(jax.__file__).parent, Path(__file__).parents[2])
-    roots = [f"{path}{os.sep}" for path in packages]
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((*roots, "<"))
-    ]
-    return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def _kernels_in(jaxpr: Jaxpr) -> list[Kernel | Choice]:

@@ -177,11 +177,8 @@ def _results(kernel: Kernel, label: str, types: Sequence[TensorType | None]) -> 
     try:
         found = _InferredShapes(kernel).of(shapes)
     except (CallError, DeclarationError) as error:
-        raise LinkError(
-            f"{label} does not fit: {error.found}",
-            expected=error.expected,
-            next_step="correct the model, or the kernel's declaration.",
-        ) from None
+        step = "correct the model, or the kernel's declaration."
+        raise error.saying(f"{label} does not fit: {error.found}", step, kind=LinkError) from None
     return [
         TensorType(element, found[operand.name])
         for element, operand in zip(elements, kernel.outputs, strict=True)

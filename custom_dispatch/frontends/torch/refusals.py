@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from iree.compiler.extras.fx_importer import TORCH_DTYPE_TO_MLIR_TYPE_ASM
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt
+from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt, users_line
 from custom_dispatch.frontends.torch.dtypes import element_type_of
 from custom_dispatch.frontends.torch.graph import node_place, tensor_of
 from custom_dispatch.kernel.names import shown
@@ -25,7 +24,6 @@ from custom_dispatch.match.state import place_of
 
 # Training mode: which argument says so. A batch norm's update of its averages is in no schema.
 _TRAINING = {torch.ops.aten.dropout.default: 2, torch.ops.aten.batch_norm.default: 5}
-_OWN_FILES = (Path(torch.__file__).parent, Path(__file__).parents[2])
 # What PyTorch prints by itself, with tracebacks, of errors that are raised as well.
 _LOGGERS = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
 
@@ -58,7 +56,8 @@ def export_error(error: Exception, model: torch.nn.Module | None = None) -> Mode
     missing = next((name for name, tensor in held if tensor.is_meta), None)
     if missing is not None:
         return _no_values(missing)
-    here = _place_in(error)
+    line = users_line(error, Path(torch.__file__).parent)
+    here = f" at {line.filename}:{line.lineno}" if line else ""
     own = _own_error(error)
     if own is not None:
         return ModelError(
@@ -200,17 +199,6 @@ def _own_error(error: BaseException | None) -> CustomDispatchError | None:
             return error
         error = error.__cause__ or error.__context__
     return None
-
-
-def _place_in(error: Exception) -> str:
-    """The user's own line in an error's traceback, " at model.py:7"; empty where there is none."""
-    found = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).is_file()
-        and not any(Path(frame.filename).is_relative_to(place) for place in _OWN_FILES)
-    ]
-    return f" at {found[-1].filename}:{found[-1].lineno}" if found else ""
 
 
 def _place_of(node: torch.fx.Node) -> str:

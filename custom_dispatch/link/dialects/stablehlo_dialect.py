@@ -35,11 +35,6 @@ _COMPOSITE = "stablehlo.composite"
 _CONFIGURATIONS = ("mhlo.backend_config", "backend_config")
 
 
-def is_stablehlo(module: ir.Module) -> bool:
-    """Whether a module has operations of the StableHLO dialect."""
-    return operations.has_operation(module, "stablehlo.")
-
-
 def convert_stablehlo(
     module: ir.Module, others: Mapping[str, str], kernels: Mapping[str, Kernel | Choice]
 ) -> bytes:
@@ -72,16 +67,9 @@ def call_kernels(
 ) -> dict[str, str]:
     """Call kernels in place of what stands for them; return other custom calls, and where.
 
-    - `module`: the model; it is changed.
+    - `module`: the model, in whose context this is; it is changed.
     - `callees`: where the functions are declared that stand for them.
     """
-    with module.context, ir.Location.unknown():
-        return _call_kernels(module, kernels, callees)
-
-
-def _call_kernels(
-    module: ir.Module, kernels: Mapping[str, Kernel | Choice], callees: Callees
-) -> dict[str, str]:
     others: dict[str, str] = {}
     decompositions: set[str] = set()
     for op in operations.operations_of(module, _CUSTOM_CALL):
