@@ -45,7 +45,7 @@ from cuda_kernels.patterns.torch_attention import (
 from cuda_kernels.patterns.torch_channels_last import every_channels_last
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products, sorts
-from cuda_kernels.patterns.torch_quantised import quantised_products
+from cuda_kernels.patterns.torch_quantised import quantised_products, scaled_products
 from cuda_kernels.patterns.torch_scans import scans
 from cuda_kernels.shared.lazily import lazily
 
@@ -302,6 +302,7 @@ def _named(*names: str) -> Patterns:
 
 _EVERYTHING = (
     "quantised",
+    "scaled_linear",
     "scan",
     "rotary",
     "rotary_any",
@@ -387,6 +388,7 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_products),
     ),
     "quantised": quantised_products,
+    "scaled_linear": scaled_products,
     "scan": scans,
     "grouped": grouped_products,
     "sort": sorts,

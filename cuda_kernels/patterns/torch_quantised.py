@@ -1,4 +1,4 @@
-"""Products with quantised weights in PyTorch's words, for the patterns of `torch.py`."""
+"""Products with quantised weights, and of 8-bit floats, in PyTorch's words, for `torch.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 import custom_dispatch as cd
-from cuda_kernels import quantised
+from cuda_kernels import gemm, quantised
+from cuda_kernels.patterns.rewriting import scaled
 from cuda_kernels.patterns.rewriting.quantised import OPERATORS, rule_for
 
 if TYPE_CHECKING:
@@ -55,4 +56,39 @@ def quantised_products() -> Patterns:
         )
         for layout, computes in _LAYOUTS.items()
         for dtype in ("f16", "bf16")
+    )
+
+
+def _scaled_f32(
+    x: Tensor, weight: Tensor, x_scales: Tensor, scales: Tensor, bias: Tensor | None = None
+) -> Any:
+    return scaled.OPERATORS["f32"](x, weight, x_scales, scales, bias)
+
+
+def _scaled_f16(
+    x: Tensor, weight: Tensor, x_scales: Tensor, scales: Tensor, bias: Tensor | None = None
+) -> Any:
+    return scaled.OPERATORS["f16"](x, weight, x_scales, scales, bias)
+
+
+def _scaled_bf16(
+    x: Tensor, weight: Tensor, x_scales: Tensor, scales: Tensor, bias: Tensor | None = None
+) -> Any:
+    return scaled.OPERATORS["bf16"](x, weight, x_scales, scales, bias)
+
+
+_SCALED = {"f32": _scaled_f32, "f16": _scaled_f16, "bf16": _scaled_bf16}
+
+
+def scaled_products() -> Patterns:
+    """Of 8-bit floats on both sides, with the rule that finds them."""
+    return tuple(
+        cd.torch.Pattern(
+            getattr(gemm, f"scaled_linear_{dtype}_{out}"),
+            computes,
+            rewrites=scaled.write_scaled,
+            required=False,
+        )
+        for dtype in scaled.X_TYPES
+        for out, computes in _SCALED.items()
     )

@@ -10,7 +10,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import custom_dispatch as cd
-from cuda_kernels.patterns.torch import everything
+from cuda_kernels.patterns.torch import everything, quantised, scaled_linear
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.pattern import variants
 from tests.places import replaced_in_torch
@@ -66,8 +66,12 @@ def tensors_of(case: Case) -> tuple[torch.Tensor, ...]:
     )
 
 
-OF_FUNCTIONS = [item for item in everything if isinstance(item, cd.torch.Pattern)]
-"""Those of text are in test_convolution_patterns.py."""
+_OF_RULES = {id(item) for item in (*quantised, *scaled_linear)}
+OF_FUNCTIONS = [
+    item for item in everything if isinstance(item, cd.torch.Pattern) and id(item) not in _OF_RULES
+]
+"""Those of text are in test_convolution_patterns.py. Operators that only rules write, of sizes that
+belong together, are in test_quantised_models.py and test_scaled_models.py."""
 
 
 @pytest.mark.parametrize("patterns", parts(OF_FUNCTIONS))

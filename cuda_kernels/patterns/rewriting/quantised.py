@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.fx import Node
+from torch.nn import functional
 
 from cuda_kernels.patterns.rewriting.dequantised import Dequantised, Weights
 from cuda_kernels.patterns.rewriting.graph import (
@@ -29,6 +30,7 @@ from cuda_kernels.patterns.rewriting.graph import (
 )
 from cuda_kernels.patterns.rewriting.weights import hold, is_plain
 from cuda_kernels.quantised.fitting import Fitted, fit
+from cuda_kernels.quantised.modules import QuantisedLinear
 
 LAYOUTS = {
     "int4": ("scales",),
@@ -51,7 +53,8 @@ def _like(x: Tensor, weight: Tensor, *_: Tensor) -> Tensor:
 
 def _operator(layout: str) -> Any:
     def product(x: Tensor, weight: Tensor, *more: Tensor) -> Tensor:
-        raise NotImplementedError("It stands in graphs alone, until a kernel takes its place.")
+        layer = QuantisedLinear(layout, (weight, *more), x.dtype)
+        return functional.linear(x, layer.dequantised())
 
     names = ", ".join(f"Tensor {name}" for name in ("x", "weight", *LAYOUTS[layout]))
     name = f"custom_dispatch_forms::linear_{layout}"
