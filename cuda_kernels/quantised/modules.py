@@ -104,7 +104,7 @@ class QuantisedLinear(torch.nn.Module):  # type: ignore[misc]
 
     def dequantised(self) -> Tensor:
         """The weights [n, k], rounded once, of the order of the operands."""
-        wide = FORMATS[self.layout].dequantise(*map(_array_of, self.operands))
+        wide = FORMATS[self.layout].dequantise(*map(array_of, self.operands))
         return torch.from_numpy(wide).to(self.dtype)
 
     def _apply(self, fn: Any, recurse: bool = True) -> QuantisedLinear:  # noqa: ARG002
@@ -128,7 +128,8 @@ def _check(layout: str, dtype: torch.dtype) -> None:
         )
 
 
-def _array_of(tensor: Tensor) -> Array:
+def array_of(tensor: Tensor) -> Array:
+    """A tensor as an array of numpy, of types that numpy lacks too."""
     plain = tensor.detach().cpu().contiguous()
     other = _OTHER_TYPES.get(plain.dtype)
     if other is None:
