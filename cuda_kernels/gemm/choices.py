@@ -101,7 +101,7 @@ def declare(
         whole = cd.Implementation(
             entry=tile.entry(*arguments), dynamic_shared_memory=tile.shared_bytes
         )
-        others |= {"cuda:sm_90": whole, "cuda:sm_90a": whole}
+        others["cuda:sm_90a"] = whole
         tile = tile.on_any()
     return cd.Kernel(
         f"{name}_{form.name(has_weights)}",
@@ -132,22 +132,18 @@ def declare(
 def choice(layout: str, dtype: str, activation: str = "", out: str | None = None) -> cd.Choice:
     """All kernels of a product: for few rows, for many tiles, for fewer, for any sizes.
 
-    Which one a call gets was measured on an H200 for `linear` and `matmul` of bf16; other products
-    of 16 bits, batched ones too, take the models of time that were fitted to that.
+    Which one a call gets was measured on an H200 for `linear` and `matmul` of bf16, f32 and TF32;
+    other products, of f16 or batched, take the models of time that were fitted to that.
     """
     name = name_of(layout, dtype, activation, out or dtype)
-    measured = dtype not in ("f32", TF32)
-    forms = forms_of(_has_weights(layout), dtype, measured)
+    forms = forms_of(_has_weights(layout), dtype)
     kernels = [declare(layout, dtype, activation, out, form=form) for form in forms]
     pairs = zip(kernels, forms, strict=True)
-    rules = {kernel.name: form.rule(_sizes(layout)) for kernel, form in pairs if form.when}
-    tuning: str | cd.Choice | None = None
-    if measured:
-        is_own = (dtype, activation, out or dtype) == ("bf16", "", "bf16")
-        like = "linear" if _has_weights(layout) else "matmul"
-        is_own = is_own and layout == like
-        tuning = f"gemm_{layout}.tuning.json" if is_own else choice(like, "bf16")
-    return cd.Choice(name, kernels, tuning=tuning, rules=rules)
+    rules = {kernel.name: form.rule(_sizes(layout)) for kernel, form in pairs if form.skinny}
+    measured = "linear" if _has_weights(layout) else "matmul", "bf16" if dtype == "f16" else dtype
+    is_own = (layout, dtype, activation, out or dtype) == (*measured, "", dtype)
+    own = f"gemm_{name.removesuffix('_bf16')}.tuning.json"
+    return cd.Choice(name, kernels, tuning=own if is_own else choice(*measured), rules=rules)
 
 
 def _sizes(layout: str) -> Sizes:

@@ -9,10 +9,8 @@ cluster share k, and `align1` takes operands that are not whole 16 bytes, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import custom_dispatch as cd
 from cuda_kernels.gemm.sm90a import (
     Align1,
     ClusterTile,
@@ -22,7 +20,6 @@ from cuda_kernels.gemm.sm90a import (
     WarpSpecialised,
 )
 from cuda_kernels.gemm.tiles import SkinnyTile, Tile, TileF32, TileTf32
-from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from custom_dispatch.kernel.expr import Condition, Expr
 
 
@@ -65,8 +62,6 @@ class Form:
     tile: Tile | SkinnyTile
     hopper: HopperForm | None = None
     """The kernel for sm_90a, if there is one of its own."""
-    when: Callable[[Sizes], list[Condition]] | None = None
-    """For which sizes it is, where no table says."""
     skinny: bool = False
     """Whether it is for few rows of A."""
     align1: bool = False
@@ -88,100 +83,25 @@ class Form:
         return [sizes.k % pack == 0, *([] if has_weights else [sizes.n % pack == 0])]
 
     def rule(self, sizes: Sizes) -> list[Condition]:
-        """The sizes that it is for, where no table says."""
-        return [] if self.when is None else self.when(sizes)
+        """The sizes that it is for where no table says, as on CPUs."""
+        return [sizes.m <= 16] if self.skinny else []
 
 
-def _few_rows(sizes: Sizes) -> list[Condition]:
-    return [sizes.m <= 16]
-
-
-def _at_least(count: int, rows: int, columns: int) -> Callable[[Sizes], list[Condition]]:
-    """C has so many tiles of so many rows and columns."""
-    return lambda sizes: [_tiles(sizes, rows, columns) >= count]
-
-
-def _up_to(
-    rows: int, more: Callable[[Sizes], list[Condition]] = lambda _: []
-) -> Callable[[Sizes], list[Condition]]:
-    """A has so many rows at most, and what else is asked."""
-    return lambda sizes: [sizes.m <= rows, *more(sizes)]
-
-
-def _more_than(
-    rows: int, more: Callable[[Sizes], list[Condition]]
-) -> Callable[[Sizes], list[Condition]]:
-    """A has more rows, and what else is asked."""
-    return lambda sizes: [sizes.m > rows, *more(sizes)]
-
-
-def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
-    return cd.ceildiv(sizes.m, rows) * cd.ceildiv(sizes.n, columns) * sizes.batch
-
-
-def _waves(sizes: Sizes, rows: int, columns: int) -> Expr:
-    """How often each multiprocessor computes a tile of 128 rows, `rows` at a time."""
-    return cd.ceildiv(_tiles(sizes, rows, columns) * (rows // 128), MULTIPROCESSORS)
-
-
-def tiles_of_256(sizes: Sizes) -> list[Condition]:
-    """Tiles of 256 columns take the least time, by waves and columns.
-
-    They are granted a sixteenth more, since they need the fewest bytes.
-    """
-    waves = _waves(sizes, 256, 256)
-    return [
-        sizes.m > 128,
-        _tiles(sizes, 256, 256) >= MULTIPROCESSORS // 4 + 1,
-        waves * 5 <= _waves(sizes, 128, 192) * 4,
-        waves * 15 <= _waves(sizes, 256, 128) * 8,
-    ]
-
-
-def tiles_of_192(sizes: Sizes) -> list[Condition]:
-    """Tiles of 192 columns do."""
-    return [
-        sizes.m > 128,
-        _tiles(sizes, 128, 192) >= MULTIPROCESSORS // 2 + 1,
-        _waves(sizes, 128, 192) * 3 <= _waves(sizes, 256, 128) * 2,
-    ]
-
-
-def tiles_of_128(sizes: Sizes) -> list[Condition]:
-    """There are enough tiles of 128 columns."""
-    return [sizes.m > 128, _tiles(sizes, 256, 128) >= MULTIPROCESSORS // 4 + 1]
-
-
-_LARGE_TILES = (
-    Form(LARGE, WarpSpecialised(128, 256, 4, 2), tiles_of_256),
-    Form(LARGE, WarpSpecialised(128, 192, 4, 1), tiles_of_192),
-    Form(SQUARE, WarpSpecialised(128, 128, 6, 2), tiles_of_128),
-    Form(MEDIUM, WarpSpecialised(128, 256, 4, 1), _up_to(64, _at_least(67, 128, 256))),
-    Form(LARGE, WarpSpecialised(128, 256, 4, 1), _at_least(67, 128, 256)),
-    Form(MEDIUM, ClusterTile(160, 128, rows=2), _at_least(67, 160, 128)),
-    Form(MEDIUM, ClusterTile(160, 64, rows=2), _more_than(160, _at_least(67, 160, 64))),
-    Form(MEDIUM, ClusterTile(128, 64), _at_least(67, 128, 64)),
-    Form(TINY, ClusterTile(32, 64, split=2), _up_to(32)),
-    Form(MEDIUM, ClusterTile(128, 64, split=2), _at_least(34, 128, 64)),
-    Form(SMALL, ClusterTile(32, 64), _at_least(67, 32, 64)),
+_TILES = (
+    Form(LARGE, WarpSpecialised(128, 256, 4, 2)),
+    Form(LARGE, WarpSpecialised(128, 192, 4, 1)),
+    Form(SQUARE, WarpSpecialised(128, 128, 6, 2)),
+    Form(MEDIUM, WarpSpecialised(128, 256, 4, 1)),
+    Form(LARGE, WarpSpecialised(128, 256, 4, 1)),
+    Form(MEDIUM, ClusterTile(160, 128, rows=2)),
+    Form(MEDIUM, ClusterTile(160, 64, rows=2)),
+    Form(MEDIUM, ClusterTile(128, 64)),
+    Form(TINY, ClusterTile(32, 64, split=2)),
+    Form(MEDIUM, ClusterTile(128, 64, split=2)),
+    Form(SMALL, ClusterTile(32, 64)),
     Form(SMALL, ClusterTile(96, 64, split=4)),
-    Form(MEDIUM, Align1(64, 128, split=2), _at_least(67, 64, 128), align1=True),
+    Form(MEDIUM, Align1(64, 128, split=2), align1=True),
     Form(SMALL, Align1(64, 64, split=4), align1=True),
-)
-"""In the order in which they are chosen where sizes are not known or no table tells. Fewer tiles
-than multiprocessors leave some of these idle: then tiles are smaller, or blocks split k."""
-FORMS = (Form(SKINNY, skinny=True, align1=True), *_LARGE_TILES)
-FORMS_BY_ROWS = (
-    Form(
-        SKINNY_WIDE,
-        when=lambda sizes: [*_few_rows(sizes), sizes.n >= 64 * MULTIPROCESSORS],
-        skinny=True,
-    ),
-    Form(SKINNY_BY_ROWS, when=_few_rows, skinny=True),
-    *_LARGE_TILES,
-)
-"""Where b is [k, n]."""
-FORMS_OF_TABLES = (
     Form(SQUARE, WarpSpecialised(128, 128, 6, 2, 1)),
     Form(LARGE, WarpSpecialised(128, 176, 5, 2, 1)),
     Form(LARGE, WarpSpecialised(128, 192, 4, 2)),
@@ -202,62 +122,55 @@ FORMS_OF_TABLES = (
     Form(SMALL, SplitK(64, 96, 10, 2)),
     Form(SMALL, SplitK(64, 128, 8, 2)),
 )
-"""More for `linear` and `matmul`; `custom-dispatch tune` says which is for which sizes."""
-FORMS_OF_TABLES_FOR_WEIGHTS = (
-    *FORMS_OF_TABLES,
+"""Tables say which is for which sizes; where there is none, the first that takes them is. Fewer
+tiles than multiprocessors leave some of these idle: then tiles are smaller, or blocks split k."""
+FORMS = (
+    Form(SKINNY, skinny=True, align1=True),
+    *_TILES,
     # For few columns, which are too few blocks of 32.
     Form(SKINNY_NARROW, skinny=True, align1=True),
 )
-"""For `linear`."""
+FORMS_BY_ROWS = (Form(SKINNY_WIDE, skinny=True), Form(SKINNY_BY_ROWS, skinny=True), *_TILES)
+"""Where b is [k, n]."""
 FORMS_F32 = (
     # On CPUs these are another kernel.
-    Form(
-        SKINNY_F32_WIDE,
-        when=lambda sizes: [*_few_rows(sizes), sizes.n >= 32 * MULTIPROCESSORS],
-        skinny=True,
-        align1=True,
-    ),
-    Form(SKINNY_F32, when=_few_rows, skinny=True, align1=True),
-    Form(MEDIUM_F32, when=_at_least(MULTIPROCESSORS, 64, 64), align1=True),
-    Form(NARROW_F32, when=_at_least(MULTIPROCESSORS, 32, 32), align1=True),
+    Form(SKINNY_F32_WIDE, skinny=True, align1=True),
+    Form(SKINNY_F32, skinny=True, align1=True),
+    Form(MEDIUM_F32, align1=True),
+    Form(NARROW_F32, align1=True),
     Form(SMALL_F32, align1=True),
 )
 FORMS_TF32 = (
-    Form(SKINNY_TF32, when=_few_rows, skinny=True, align1=True),
-    Form(LARGE_TF32, WarpSpecialised(128, 256, 4, 2), tiles_of_256),
-    Form(LARGE_TF32, WarpSpecialised(128, 192, 4, 1), tiles_of_192),
-    Form(SQUARE_TF32, WarpSpecialised(128, 128, 6, 2), tiles_of_128),
-    Form(MEDIUM_TF32, SplitK(128, 96, 7, 2), _at_least(24, 128, 128)),
-    Form(TINY_TF32, SplitK(128, 128, 6, 3), _up_to(32)),
-    Form(SMALL_TF32, SplitK(128, 128, 6, 3)),
-    Form(MEDIUM_TF32, when=_at_least(MULTIPROCESSORS, 64, 64), align1=True),
+    Form(SKINNY_TF32, skinny=True, align1=True),
+    Form(LARGE_TF32, WarpSpecialised(128, 256, 4, 2)),
+    Form(LARGE_TF32, WarpSpecialised(128, 192, 4, 1)),
+    Form(SQUARE_TF32, WarpSpecialised(128, 128, 6, 2, 1)),
+    Form(SQUARE_TF32, WarpSpecialised(128, 128, 6, 1)),
+    Form(SMALL_TF32, WarpSpecialised(64, 128, 8, 1, 1)),
+    Form(MEDIUM_TF32, SplitK(128, 128, 6, 2)),
+    Form(SMALL_TF32, SplitK(64, 64, 12, 2)),
+    Form(TINY_TF32, SplitK(64, 64, 12, 4)),
+    Form(MEDIUM_TF32, align1=True),
     Form(SMALL_TF32, align1=True),
 )
 FORMS_TF32_BY_ROWS = (
-    Form(SKINNY_TF32, when=_few_rows, skinny=True, align1=True),
-    Form(MEDIUM_TF32, Transposed(256, 4), _more_than(128, _at_least(66, 256, 128))),
-    Form(MEDIUM_TF32, Transposed(128, 6), _more_than(64, _at_least(40, 128, 128))),
-    Form(TINY_TF32, when=_up_to(32)),
-    Form(MEDIUM_TF32, when=_at_least(MULTIPROCESSORS, 64, 64), align1=True),
+    Form(SKINNY_TF32, skinny=True, align1=True),
+    Form(MEDIUM_TF32, Transposed(256, 4)),
+    Form(MEDIUM_TF32, Transposed(128, 6)),
+    Form(TINY_TF32),
+    Form(MEDIUM_TF32, align1=True),
     Form(SMALL_TF32, align1=True),
 )
 """Where b is [k, n]."""
 
 
-def forms_of(has_weights: bool, dtype: str, is_tuned: bool) -> tuple[Form, ...]:
+def forms_of(has_weights: bool, dtype: str) -> tuple[Form, ...]:
     """The forms of a choice, each kernel once.
 
     Where b is [k, n], tiles of some widths become the next wider ones, which there may be already.
-
-    Parameters
-    ----------
-    is_tuned
-        Whether a table tells which is for which sizes; then there are more.
     """
     of_type = {"f32": (FORMS_F32, FORMS_F32), "tf32": (FORMS_TF32, FORMS_TF32_BY_ROWS)}
-    forms: tuple[Form, ...] = of_type.get(dtype, (FORMS, FORMS_BY_ROWS))[not has_weights]
-    if is_tuned:
-        forms += FORMS_OF_TABLES_FOR_WEIGHTS if has_weights else FORMS_OF_TABLES
+    forms = of_type.get(dtype, (FORMS, FORMS_BY_ROWS))[not has_weights]
     found: dict[str, Form] = {}
     for form in forms:
         found.setdefault(form.name(has_weights), form)

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK,
 
 template <class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN,
           int WarpsK>
-__global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK) gemm_tf32(const float* __restrict__ a,
+__global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK, 1) gemm_tf32(const float* __restrict__ a,
                                                                            const float* __restrict__ b,
                                                                            const float* __restrict__ bias,
                                                                            const float* __restrict__ residual,

@@ -15,9 +15,9 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.gemm.cpu import LANES, ROWS, STEP, WARPS
-from cuda_kernels.gemm.forms import Form, Sizes, tiles_of_128, tiles_of_192, tiles_of_256
+from cuda_kernels.gemm.forms import Form, Sizes
 from cuda_kernels.gemm.names import SCALED
-from cuda_kernels.gemm.sm90a import WarpSpecialised
+from cuda_kernels.gemm.sm90a import HopperForm, WarpSpecialised
 from cuda_kernels.gemm.tiles import Tile
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.lazily import lazily
@@ -56,6 +56,44 @@ class WarpSpecialisedF8(WarpSpecialised):
         return f"cuda_kernels::gemm_f8_sm90a<{_types(dtype, out)}, {numbers}>"
 
 
+@dataclass(frozen=True)
+class SplitKF8(HopperForm):
+    """A cluster of `gemm_f8_split_sm90a.cu`: a tile of m x n, whose k its blocks split."""
+
+    m: int
+    n: int
+    stages: int
+    split: int = 1
+
+    source: ClassVar = "gemm_f8_split_sm90a.cu"
+
+    @property
+    def name(self) -> str:
+        """The tile, the stages, and the blocks that split k."""
+        return f"t{self.m}x{self.n}_s{self.stages}_k{self.split}"
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Template arguments."""
+        return astuple(self)
+
+    def entry(self, dtype: str, out: str, activation: str = "", has_weights: bool = True) -> str:
+        """The kernel's name in C++, with its template arguments."""
+        del activation, has_weights  # there are no others
+        return (
+            f"cuda_kernels::gemm_f8_split_sm90a<{_types(dtype, out)}, {_numbers(*self.parameters)}>"
+        )
+
+    def launch(self, batch: Expr | int, m: Expr, n: Expr) -> dict[str, Any]:
+        """That of a product of m x n, as `cd.Implementation` takes it."""
+        return {
+            "block": 2 * self.n,
+            "grid": cd.ceildiv(m, self.m) * cd.ceildiv(n, self.n) * batch * self.split,
+            "dynamic_shared_memory": self.stages * (self.m + self.n) * 128,
+            "cluster": self.split,
+        }
+
+
 def _types(dtype: str, out: str) -> str:
     return f"__nv_fp8_{dtype}, __nv_fp8_{_WEIGHTS}, {C_TYPES[out]}"
 
@@ -64,26 +102,22 @@ def _numbers(*values: object) -> str:
     return ", ".join(map(str, values))
 
 
-def _tiles(sizes: Sizes, rows: int, columns: int) -> Expr:
-    return cd.ceildiv(sizes.m, rows) * cd.ceildiv(sizes.n, columns)
-
-
 LARGE, SQUARE = TileF8(128, 256, 64, 4, 2, 4), TileF8(128, 128, 128, 3, 2, 4)
+MEDIUM, TINY = TileF8(64, 128, 128, 4, 2, 2), TileF8(32, 32, 256, 6, 1, 2, 4)
 FORMS = (
-    Form(TileF8(16, 32, 256, 6, 1, 1, 4), when=lambda sizes: [sizes.m <= 16], skinny=True),
-    Form(LARGE, WarpSpecialisedF8(128, 256, 4, 2), tiles_of_256),
-    Form(LARGE, WarpSpecialisedF8(128, 192, 4, 1), tiles_of_192),
-    Form(SQUARE, WarpSpecialisedF8(128, 128, 6, 2), tiles_of_128),
-    Form(SQUARE, WarpSpecialisedF8(128, 128, 6, 1), lambda sizes: [_tiles(sizes, 128, 128) >= 100]),
-    Form(
-        TileF8(64, 128, 128, 4, 2, 2),
-        WarpSpecialisedF8(128, 64, 8, 1),
-        lambda sizes: [_tiles(sizes, 128, 64) >= 64],
-    ),
-    Form(TileF8(32, 32, 256, 6, 1, 2, 4), when=lambda sizes: [_tiles(sizes, 32, 32) <= 168]),
+    Form(TileF8(16, 32, 256, 6, 1, 1, 4), skinny=True),
+    Form(LARGE, WarpSpecialisedF8(128, 256, 4, 2)),
+    Form(LARGE, WarpSpecialisedF8(128, 192, 4, 1)),
+    Form(SQUARE, WarpSpecialisedF8(128, 128, 6, 2)),
+    Form(SQUARE, WarpSpecialisedF8(128, 128, 6, 1)),
+    Form(MEDIUM, SplitKF8(96, 64, 5, 2)),
+    Form(MEDIUM, SplitKF8(64, 64, 6)),
+    Form(MEDIUM, SplitKF8(64, 64, 6, 2)),
+    Form(TINY, SplitKF8(32, 64, 8)),
+    Form(TINY, SplitKF8(32, 64, 8, 4)),
     Form(TileF8(64, 32, 256, 4, 1, 1, 4), align1=True),
 )
-"""In the order in which they are chosen."""
+"""The table says which is for which sizes."""
 
 
 def _reference(out: str) -> Any:
@@ -168,8 +202,10 @@ def choice(dtype: str, out: str) -> cd.Choice:
     kernels = [declare(dtype, out, form) for form in FORMS]
     sizes = Sizes(1, cd.batch, cd.dim("n"), cd.dim("k"))
     pairs = zip(kernels, FORMS, strict=True)
-    rules = {kernel.name: form.rule(sizes) for kernel, form in pairs if form.when}
-    return cd.Choice(f"scaled_linear_{dtype}_{out}", kernels, rules=rules)
+    rules = {kernel.name: form.rule(sizes) for kernel, form in pairs if form.skinny}
+    measured = ("e4m3", "bf16")
+    tuning = "gemm_scaled.tuning.json" if (dtype, out) == measured else choice(*measured)
+    return cd.Choice(f"scaled_linear_{dtype}_{out}", kernels, tuning=tuning, rules=rules)
 
 
 __getattr__, __dir__ = lazily(

@@ -19,7 +19,9 @@ __device__ __forceinline__ void wgmma_f8(float (&s)[N / 2], unsigned long long a
   } else if constexpr (N == SIZE) {                                         \
     CUDA_KERNELS_MULTIPLY_ALONG(SIZE, __VA_ARGS__, "k32.f32.e4m3.e4m3");    \
   }
-  static_assert(N == 64 || N == 96 || N == 128, "one of these");
+  static_assert(N == 32 || N == 48 || N == 64 || N == 96 || N == 128, "one of these");
+  CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18)
+  CUDA_KERNELS_MULTIPLY_OF(48, 24, 24, 25, 26)
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34)
   CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50)
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66)

@@ -1,9 +1,9 @@
 """How long a kernel takes for some sizes, as a sum that its declaration and a few seconds make.
 
 A kernel's blocks are computed in waves, as many at once as the device has places for. Each takes
-some time of its own, and more for each step, which are the dims that the grid does not divide: the
-inner size of a matrix product. To that come the bytes that the operands have, and the launch. How
-long each of these takes is fitted to measurements (`custom_dispatch.measure.time_fit`).
+some time of its own, and more for each step, which are the dims of its `flops` that the grid does
+not divide: the inner size of a product. To that come the bytes that the operands have, and the
+launch. How long each of these takes is fitted to measurements (`custom_dispatch.measure.time_fit`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def _parts_of(kernel: Kernel, target: Target) -> tuple[Expr, tuple[str, ...], Ex
     axes = [axis for axis in map(_unlimited, form.grid) if not axis.is_same(as_expr(1))]
     blocks = reduce(mul, axes) if axes and not any(map(uses_device, axes)) else as_expr(1)
     divided = {item.name for item in dims_of(blocks)}
-    inner = tuple(dim.name for dim in form.dims if dim.name not in divided)
+    steps = form.dims if form.flops is None else dims_of(as_expr(form.flops))
+    inner = tuple(dim.name for dim in steps if dim.name not in divided)
     return blocks, inner, bytes_of(kernel, [each.name for each in kernel.buffers if each.optional])
 
 

@@ -54,24 +54,21 @@ def tuned(choice: Choice, targets: Sequence[Target], device: str = "") -> Choice
 
 
 def _of_same_code(source: Choice, table: TuningTable, target: Target) -> tuple[Measured, ...]:
-    """What was measured of the same code elsewhere: on another GPU, or for `cpu:host`.
+    """What was measured of the same code elsewhere: for `cpu:host`, or on another GPU, of the same
+    generation if there is one.
 
     For a CPU that is so whichever was measured: a module for `cpu` is for no certain one, and is
     the same wherever it is compiled.
     """
-    for of in (item.target for item in table.measured):
-        if of.is_cuda and target.is_cuda:
-            pairs = ((each.for_target(of), each.for_target(target)) for each in source.kernels)
-            is_same = all(one is other for one, other in pairs)
-        else:
-            is_same = not (of.is_cuda or target.is_cuda or of.checked or target.checked)
-            is_same = is_same and of.cpu_architecture == target.cpu_architecture
-        if not is_same:
-            continue
+    given = (item.target for item in table.measured)
+    for of in sorted(given, key=lambda of: _kind(of) != _kind(target)):
         found = table.for_target(of)
-        if not target.is_cuda:
-            if _is_stale(source, found[0]):
+        if of.is_cuda and target.is_cuda:
+            if any(each.for_target(of) is not each.for_target(target) for each in source.kernels):
                 continue
+        elif _kind(of) != _kind(target) or _is_stale(source, found[0]):
+            continue
+        else:
             warnings.warn(
                 f"choice `{source.name}`: nothing was measured for {target}, so what the table "
                 f"`{source.tuning}` has of {of}, on {found[0].device}, counts for it.",
@@ -80,6 +77,11 @@ def _of_same_code(source: Choice, table: TuningTable, target: Target) -> tuple[M
             )
         return tuple(replace(item, target=target) for item in found)
     return ()
+
+
+def _kind(of: Target) -> int | str:
+    """GPUs of a generation, which have room for as many blocks, or CPUs of an architecture."""
+    return of.arch.compute_capability // 10 if of.arch else str(of.checked) + of.cpu_architecture
 
 
 def _is_of_another_cpu(source: Choice, measured: Measured) -> bool:

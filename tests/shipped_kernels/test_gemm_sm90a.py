@@ -12,10 +12,8 @@ import pytest
 import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import gemm
-from cuda_kernels.gemm.forms import FORMS, FORMS_OF_TABLES
-from cuda_kernels.gemm.sm90a import Align1, ClusterTile, HopperForm, SplitK, WarpSpecialised
-from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims
+from cuda_kernels.gemm.forms import FORMS
+from cuda_kernels.gemm.sm90a import Align1, ClusterTile, SplitK, WarpSpecialised
 from custom_dispatch.kernel.target import Target
 
 HOPPER = "cuda:sm_90a"
@@ -47,7 +45,7 @@ def test_tiles_of_b_by_rows_of_k_are_made_of_64_columns() -> None:
         "128, 192, 4, 1, 1>",
     ]
     pair = WarpSpecialised(128, 192, 4, cluster=2)
-    assert pair in [form.hopper for form in FORMS_OF_TABLES]
+    assert pair in [form.hopper for form in FORMS]
     launch = pair.implementation("f16", "f16", "", False, (1, cd.dim("m"), cd.dim("n")))
     assert launch.given["cluster"] == 1
 
@@ -77,8 +75,7 @@ def test_tiles_that_become_the_same_are_one_kernel() -> None:
 
 
 def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path) -> None:
-    every = (*FORMS, *FORMS_OF_TABLES)
-    forms = {form.hopper for form in every if form.hopper is not None}
+    forms = {form.hopper for form in FORMS if form.hopper is not None}
     lines = [f'#include "{source}"' for source in sorted({form.source for form in forms})]
     lines += ["using namespace cuda_kernels;", 'extern "C" __global__ void nothing(float* x) {']
     for form in forms:
@@ -106,47 +103,3 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
         include_dirs=[Path(cuda_kernels.__path__[0], "gemm")],
     )
     cd.build([kernel], [HOPPER])
-
-
-@pytest.mark.parametrize(
-    ("m", "n", "k", "name", "hopper"),
-    [
-        (1, 28672, 4096, "skinny_t16x32_s4_align1", None),
-        (16, 4096, 14336, "skinny_t16x32_s4_align1", None),
-        (17, 4096, 4096, "t32x64_k2_sm80_t32x32_s6", ClusterTile(32, 64, split=2)),
-        (33, 4096, 4096, "t128x64_k2_sm80_t64x128_s4", ClusterTile(128, 64, split=2)),
-        (64, 6144, 4096, "t128x64_k1_sm80_t64x128_s4", ClusterTile(128, 64)),
-        (64, 28672, 4096, "t128x256_s4_c1_sm80_t64x128_s4", WarpSpecialised(128, 256, 4, 1)),
-        (128, 4096, 14336, "t128x64_k2_sm80_t64x128_s4", ClusterTile(128, 64, split=2)),
-        (128, 6144, 4096, "t128x64_k1_sm80_t64x128_s4", ClusterTile(128, 64)),
-        (128, 28672, 4096, "t128x256_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 1)),
-        (256, 4096, 4096, "t160x64_c2x1_k1_sm80_t64x128_s4", ClusterTile(160, 64, rows=2)),
-        (256, 6144, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
-        (300, 8192, 28672, "t128x192_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 192, 4, 1)),
-        (512, 4096, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
-        (512, 28672, 4096, "t128x128_s6_c2_sm80_t128x128_s3", WarpSpecialised(128, 128, 6, 2)),
-        (512, 6144, 4096, "t128x192_s4_c1_sm80_t128x256_s4", WarpSpecialised(128, 192, 4, 1)),
-        (1024, 4096, 14336, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
-        (4096, 4096, 4096, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
-        (4096, 28672, 4096, "t128x256_s4_c2_sm80_t128x256_s4", WarpSpecialised(128, 256, 4, 2)),
-        (4096, 4096, 4090, "t64x128_k2_sm80_t64x128_s4_align1", Align1(64, 128, split=2)),
-        (100, 200, 1111, "t64x64_k4_sm80_t64x32_s4_align1", Align1(64, 64, split=4)),
-        (512, 512, 512, "t32x64_k1_sm80_t64x32_s4", ClusterTile(32, 64)),
-        (1024, 768, 768, "t160x64_c2x1_k1_sm80_t64x128_s4", ClusterTile(160, 64, rows=2)),
-    ],
-)
-def test_sizes_and_their_kernels_by_rules(
-    m: int, n: int, k: int, name: str, hopper: HopperForm | None
-) -> None:
-    kernels = gemm.linear_bf16.taken_on([Target.parse(HOPPER)]).ordered({})
-    for form, kernel in zip(FORMS, kernels, strict=True):
-        shapes = {"a": (m, k), "b": (n, k), "bias": (0,), "residual": (m, 0)}
-        try:
-            bind_dims(kernel, shapes)
-        except CallError:
-            continue
-        assert (form.name(True), form.hopper) == (name, hopper)
-        own = kernel.for_target(Target.parse(HOPPER))
-        assert Path(own.source or "").name == (hopper or form.tile).source
-        return
-    raise AssertionError("no kernel")

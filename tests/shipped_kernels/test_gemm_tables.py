@@ -9,7 +9,6 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
-from cuda_kernels.gemm import forms
 from custom_dispatch.ir.choice_dispatch import orders_of
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
@@ -20,12 +19,14 @@ from custom_dispatch.toolchain.tuned import table_of, tuned
 
 HOPPER = Target.parse("cuda:sm_90a")
 TABLED = [gemm.linear_bf16, gemm.matmul_bf16]
+OTHERS = [gemm.linear_f32, gemm.matmul_tf32, gemm.scaled_linear_e4m3_bf16]
+GPUS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a")
 
 
-def measured(choice: cd.Choice) -> Measured:
+def measured(choice: cd.Choice, target: Target = HOPPER) -> Measured:
     table = table_of(choice)
     assert table is not None
-    (found,) = table.for_target(HOPPER)
+    (found,) = table.for_target(target)
     return found
 
 
@@ -117,10 +118,25 @@ def test_batched_products_take_the_models_of_the_others() -> None:
         assert names[0] != names[1]
 
 
-def test_where_nothing_was_measured_rules_count_and_no_more_kernels_are_built() -> None:
-    ampere = [Target.parse("cuda:sm_80")]
-    names = [kernel.name for kernel in tuned(gemm.linear_f16, ampere).taken_on(ampere).kernels]
-    assert names == [f"linear_f16_{form.name(True)}" for form in forms.FORMS]
+@pytest.mark.parametrize("choice", [*TABLED, *OTHERS], ids=lambda choice: choice.name)
+def test_gpus_that_nothing_was_measured_on_take_the_table_of_the_same_code(
+    choice: cd.Choice,
+) -> None:
+    """Of sm_80 where a multiprocessor has room for as few blocks; and each kernel once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names = [*GPUS, "cuda:sm_86", "cuda:sm_120"]
+        found = {name: tuned(choice, [Target.parse(name)]) for name in names}
+    devices = {name: {item.device for item in each.measured} for name, each in found.items()}
+    room = {"NVIDIA H200 with the room of sm_80"}
+    assert all(devices[name] == {"NVIDIA H200"} for name in GPUS[1:])
+    assert all(devices[name] == room for name in ("cuda:sm_80", *names[3:]))
+    kernels = [item for each in found.values() for item in each.measured[0].models]
+    assert {*kernels} <= {kernel.name for kernel in choice.kernels}
+    for target in map(Target.parse, GPUS[:2]):
+        quality_there = quality(choice, measured(choice, target))
+        assert quality_there is not None
+        assert quality_there.mean > 0.95
 
 
 def test_a_cpu_has_two_kernels_to_choose_from_whatever_a_gpu_has() -> None:

@@ -159,6 +159,12 @@ def test_a_table_counts_on_gpus_where_nothing_was_measured_if_code_is_the_same(
     found = measured(tmp_path, MeasuredSizes({"n": 64}, (Result("by_128", 1e-6),)))
     write(tmp_path, replace(found, target=Target.parse(of)))
     assert tuned(made, [wanted]).ordered({"n": 64}, wanted)[0].name == "by_128"
+    # What has room for as many blocks counts before it.
+    other = (MeasuredSizes({"n": 64}, (Result("by_64", 1e-6),)),)
+    near = replace(found, target=Target.parse("cuda:sm_90"), sizes=other)
+    write(tmp_path, found, near)
+    name = "by_64" if target == "cuda:sm_90a" else "by_128"
+    assert tuned(made, [wanted]).ordered({"n": 64}, wanted)[0].name == name
     # One kernel with other code there is enough: no time is known of it.
     others = {target: cd.Implementation(block=32)}
     first = cd.Kernel(
@@ -170,8 +176,8 @@ def test_a_table_counts_on_gpus_where_nothing_was_measured_if_code_is_the_same(
         grid=cd.ceildiv(n, 64),
         implementations=others,
     )
-    other = cd.Choice("doubled", [first, made.kernels[1]], tuning=made.tuning)
-    assert tuned(other, [wanted]) is other
+    differs = cd.Choice("doubled", [first, made.kernels[1]], tuning=made.tuning)
+    assert tuned(differs, [wanted]) is differs
 
 
 def test_a_table_of_another_cpu_does_not_count_for_the_one_that_is_here(tmp_path: Path) -> None:
