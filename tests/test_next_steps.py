@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 SOURCES = sorted((ROOT / "custom_dispatch").rglob("*.py"))
+TABLES = sorted((ROOT / "custom_dispatch").rglob("*.toml"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 HOLE = "\0"
 """What stands for a value in a text that is put together."""
@@ -29,6 +31,7 @@ OTHERS = {
     "--force-reinstall",
     "--compile-to",
     "--iree-hal-target-device",
+    "--iree-opt-const-eval",
     "--list-gpu-arch",
     "--compiler-bindir",
     "--build",
@@ -49,10 +52,15 @@ def text_of(node: ast.expr) -> str:
     return HOLE
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def parsed(path: Path) -> ast.AST:
+    return ast.parse(path.read_text())
+
+
+def texts_of(path: Path) -> Iterator[tuple[int, str]]:
     """Every text of a source, docstrings among them, with its line."""
     inside: set[ast.AST] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if node in inside or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
             continue
         inside.update(ast.walk(node))
@@ -61,21 +69,31 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, text
 
 
-def next_steps() -> Iterator[tuple[Path, int, str]]:
+@cache
+def steps() -> list[tuple[Path, int, str]]:
     """Every next step of an error, a note that a command prints, and what helps build them."""
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.keyword) and node.arg == "next_step":
-                yield path, node.value.lineno, text_of(node.value)
+    found = [
+        (path, node.value.lineno, text_of(node.value))
+        for path in SOURCES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.keyword) and node.arg == "next_step"
+    ]
+    for path in TABLES:
+        entries = tomllib.loads(path.read_text()).values()
+        told = [item["next_step"] for item in entries if "next_step" in item]
+        found += [(path, 1, text) for text in told]
+    return found
 
 
-STEPS = list(next_steps())
-TEXTS = [(path, line, text) for path in SOURCES for line, text in texts(path)]
-TEXTS += [
-    (path, line, text)
-    for path in (*PAGES, ROOT / "cmake" / "CustomDispatch.cmake")
-    for line, text in enumerate(path.read_text().splitlines(), 1)
-]
+@cache
+def texts() -> list[tuple[Path, int, str]]:
+    """Every text of the sources, and every line of the tables and pages."""
+    found = [(path, line, text) for path in SOURCES for line, text in texts_of(path)]
+    return found + [
+        (path, line, text)
+        for path in (*TABLES, *PAGES, ROOT / "cmake" / "CustomDispatch.cmake")
+        for line, text in enumerate(path.read_text().splitlines(), 1)
+    ]
 
 
 def where(path: Path, line: int) -> str:
@@ -95,14 +113,14 @@ ALL_OPTIONS = {name for command in commands().values() for name in options_of(co
 
 
 def test_there_are_next_steps_to_read() -> None:
-    assert len(STEPS) > 400
-    assert sum(HOLE not in text for _, _, text in STEPS) > 250
+    assert len(steps()) > 400
+    assert sum(HOLE not in text for _, _, text in steps()) > 250
 
 
 def test_no_text_installs_this_package_from_an_index() -> None:
     wrong = [
         where(path, line)
-        for path, line, text in TEXTS
+        for path, line, text in texts()
         if re.search(r"pip3? install [^\n;)`&]*custom-dispatch", text)
     ]
     assert wrong == []
@@ -113,7 +131,7 @@ def test_every_package_that_is_to_be_installed_is_one_of_this_projects() -> None
     known = {*PROJECT["dependencies"]}
     known |= {re.match(r"[\w.-]+", item)[0] for item in known}  # type: ignore[index]
     seen = 0
-    for path, line, text in TEXTS:
+    for path, line, text in texts():
         for words in re.findall(r"pip install ([^\n`;)&]*)", text):
             for word in re.findall(r"'[^']*'|\S+", words):
                 plain = word.strip("'\"").rstrip(",.")
@@ -132,7 +150,7 @@ def test_every_package_that_is_to_be_installed_is_one_of_this_projects() -> None
 def test_every_command_exists_and_has_the_options_that_are_named() -> None:
     known = commands()
     seen = 0
-    for path, line, text in TEXTS:
+    for path, line, text in texts():
         for command, rest in re.findall(r"custom-dispatch ((?:store )?[a-z][\w-]*)([^`\n]*)", text):
             name = command if command in known else command.split()[0]
             if name not in known:
@@ -148,7 +166,7 @@ def test_every_command_exists_and_has_the_options_that_are_named() -> None:
 
 def test_every_option_in_a_next_step_exists() -> None:
     seen = 0
-    for path, line, text in STEPS:
+    for path, line, text in steps():
         if "toolchain/compiler_options.py" in str(path):
             continue
         own = commands().get(path.stem) if path.parent.name == "cli" else None
@@ -161,7 +179,7 @@ def test_every_option_in_a_next_step_exists() -> None:
 
 def test_every_name_of_this_package_exists() -> None:
     seen = 0
-    for path, line, text in TEXTS:
+    for path, line, text in texts():
         for name in re.findall(r"(?<![\w./])cd((?:\.[A-Za-z_]\w*)+)(?!\w*\0)", text):
             value: object = cd
             for part in name[1:].split("."):

@@ -19,6 +19,7 @@ from custom_dispatch.errors import DeclarationError, ModelError, OutputError, ex
 from custom_dispatch.files import no_room, temporary_directory
 from custom_dispatch.ir.stored import LINKER, compiler_identity, find_compiler_tool
 from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
+from custom_dispatch.meanings import meaning_of
 from custom_dispatch.phases import say
 from custom_dispatch.process import Completed, run
 from custom_dispatch.store import key_of, open_store, package_identity, remember
@@ -27,13 +28,8 @@ if TYPE_CHECKING:
     from iree.compiler import ir
 
 _SUBSTITUTED = ("NOTE: hal.executable", "WARNING: iree-hal-substitute-executables")
-# What is compiled apart from the model (`compilation.py`) is this package's: CPU code of kernels.
-_OWN_CODE = re.compile(r"^code\d+\.mlir:\d+:\d+: error: ", re.MULTILINE)
 _NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
 _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
-# Where no GPU is, nothing runs a kernel of constants alone (see `link/barriers.py`).
-_EVALUATED = re.compile(r"in consteval: .* any variant of executable `custom_dispatch_")
-_EVALUATE_NOTHING = "--iree-opt-const-eval=false"
 
 _CONVERTING = ("--compile-to=input", "--iree-input-demote-f64-to-f32=false", "--emit-mlir-bytecode")
 _MOST_SECONDS = 3600.0
@@ -68,30 +64,9 @@ def refusal_of(done: Completed) -> DeclarationError | ModelError | OutputError:
             expected="a flag that `iree-compile --help` lists",
             next_step="correct the flag.",
         )
-    if _EVALUATED.search(done.stderr) is not None:
-        return ModelError(
-            "IREE's compiler evaluates the call of a kernel itself: what it is called with is "
-            "constant once the model is folded.",
-            expected="a tensor that only a call of the model tells, for each call of a kernel",
-            next_step="make one an argument of the model's function; or compile with "
-            f"{_EVALUATE_NOTHING} among the flags:",
-            log=_first_lines(done.stderr),
-        )
-    if _OWN_CODE.search(done.stderr) is not None:
-        return ModelError(
-            "IREE's compiler failed on the CPU code that this package made of a kernel.",
-            next_step="report it with the kernel's source, unless the message names what this "
-            "machine lacks:",
-            log=_first_lines(done.stderr),
-        )
-    crashed = done.returncode < 0
-    return ModelError(
-        "IREE's compiler crashed." if crashed else "IREE's compiler refused the model.",
-        next_step="compile the model without kernels to see whether they matter, and report it:"
-        if crashed
-        else "correct the model where the compiler's message points:",
-        log=_first_lines(done.stderr),
-    )
+    text = ("crashed\n" if done.returncode < 0 else "") + done.stderr
+    table = Path(__file__).with_name("compiler_failures.toml")
+    return meaning_of(table, text, ModelError, _first_lines(done.stderr))
 
 
 def _first_lines(log: str) -> str:

@@ -71,9 +71,17 @@ class Emitter:
         """A block inside this one: it sees this one's values, and its own end with it."""
         return Emitter(self.indent + 1, parent=self)
 
-    def absorb(self, inner: Emitter) -> None:
-        """Append a nested block's lines."""
+    def put(self, head: str, inner: Emitter, end: str = "}") -> None:
+        """Append a block in braces."""
+        self.line(f"{head} {{")
         self.lines += inner.lines
+        self.line(end)
+
+    def put_either(self, head: str, yes: Emitter, no: Emitter) -> None:
+        """Append two blocks, of which an `scf.if` chooses one."""
+        self.put(head, yes, "} else {")
+        self.lines += no.lines
+        self.line("}")
 
     def index(self, value: int) -> str:
         """An index constant."""

@@ -164,36 +164,26 @@ def embedded(item: Object) -> str:
 
 def write_executable(executable: Executable, reference: ObjectReference) -> str:
     """The `hal.executable` operation as text, and the function that tells what it has found."""
-    out = Emitter(0)
-    out.line(f"hal.executable private @{executable.symbol} {{")
+    out, body = Emitter(0), Emitter(1)
     for item in executable.objects:
-        inner = out.nested()
-        inner.line(
-            f"hal.executable.variant public @{item.target.symbol} target({CUDA_FORMAT}) "
-            f"objects([{reference(item)}]) {{"
-        )
-        _write_condition(inner, item)
-        _write_exports(inner, executable, item)
-        inner.line("}")
-        out.absorb(inner)
-    if executable.cpu is not None:
-        inner = out.nested()
-        inner.line(
-            f"hal.executable.variant public @{executable.cpu.symbol} "
-            f"target({executable.cpu.target}) {{"
-        )
-        _write_exports(inner, executable, executable.cpu.ptx, executable.cpu)
+        variant = body.nested()
+        _write_condition(variant, item)
+        _write_exports(variant, executable, item)
+        head = f"hal.executable.variant public @{item.target.symbol} target({CUDA_FORMAT})"
+        body.put(f"{head} objects([{reference(item)}])", variant)
+    cpu = executable.cpu
+    if cpu is not None:
+        variant = body.nested()
+        _write_exports(variant, executable, cpu.ptx, cpu)
         if executable.checked:
-            write_findings_export(inner, len(executable.kernels))
-        code = executable.cpu.code.text.rstrip()
+            write_findings_export(variant, len(executable.kernels))
+        code = variant.nested()
+        code.lines.append(cpu.code.text.rstrip())
         # IREE makes one of executables that look the same, as kernels of a choice often do.
-        name = f"attributes {{custom_dispatch.code = {quote(executable.cpu.digest)}}} "
-        inner.line(f"  builtin.module {'' if code else name}{{")
-        inner.lines.append(code)
-        inner.line("  }")
-        inner.line("}")
-        out.absorb(inner)
-    out.line("}")
+        name = f" attributes {{custom_dispatch.code = {quote(cpu.digest)}}}"
+        variant.put(f"builtin.module{'' if code.lines[0] else name}", code)
+        body.put(f"hal.executable.variant public @{cpu.symbol} target({cpu.target})", variant)
+    out.put(f"hal.executable private @{executable.symbol}", body)
     text = "\n".join(out.lines) + "\n"
     if executable.checked and executable.cpu is not None:
         text += write_findings_function(executable.symbol, executable.cpu.symbol)
@@ -221,29 +211,22 @@ def write_source(executable: Executable, reference: ObjectReference) -> str:
     room for one: of one architecture, or a fatbin image of which the driver picks a part.
     """
     (item,) = executable.objects
-    out = Emitter(0)
-    out.line(
-        f"hal.executable.source private @{executable.symbol} "
-        f"<objects = <{{{CUDA_FORMAT} = [{reference(item)}]}}>> {{"
-    )
-    _write_exports(out, executable, item)
-    out.line("}")
+    out, body = Emitter(0), Emitter(1)
+    _write_exports(body, executable, item)
+    objects = f"<objects = <{{{CUDA_FORMAT} = [{reference(item)}]}}>>"
+    out.put(f"hal.executable.source private @{executable.symbol} {objects}", body)
     return "\n".join(out.lines) + "\n"
 
 
 def _write_condition(out: Emitter, item: Object) -> None:
-    body = out.nested()
-    body.line("hal.executable.condition(%device: !hal.device) -> i1 {")
-    inner = Emitter(body.indent + 1)
+    inner = Emitter(out.indent + 1)
     inner.reserve("device")
     number = capability(inner, "%device")
     is_cubin = item.kind == "cubin"
     each = (_runs_on(inner, number, arch, machine_code=is_cubin) for arch in item.archs)
     fits = inner.joined("arith.ori", each, "i1")
     inner.line(f"hal.return {fits} : i1")
-    body.absorb(inner)
-    body.line("}")
-    out.absorb(body)
+    out.put("hal.executable.condition(%device: !hal.device) -> i1", inner)
 
 
 def _runs_on(out: Emitter, number: str, arch: Arch, *, machine_code: bool) -> str:
@@ -267,8 +250,7 @@ def _write_exports(
 ) -> None:
     for ordinal, kernel in enumerate(executable.kernels):
         form = kernel.for_target(item.target) if cpu is None else executable.on_cpu(kernel)
-        body = out.nested()
-        inner = Emitter(body.indent + 1)
+        inner = Emitter(out.indent + 1)
         inner.reserve("device")
         dims = workload_of(kernel, executable.of_choices)
         workload = {name: inner.fresh(name) for name in dims}
@@ -277,11 +259,6 @@ def _write_exports(
         arguments = comma(["%device: !hal.device", *(f"{value}: index" for value in values)])
         with_grid, checked = executable.cpu is not None, executable.checked
         layout = layout_of(kernel.abi, with_grid=with_grid, checked=checked)
-        body.line(
-            f"hal.executable.export public @{item.symbol(form.entry)} ordinal({ordinal}) "
-            f"layout({layout}) "
-            f"count({arguments}) -> (index, index, index) {{"
-        )
         arithmetic = Arithmetic(inner, workload, "%device")
         if runs and len(executable.targets) > 1:
             target = len(executable.targets) - 1 if cpu else executable.ordinal_of(item)
@@ -291,11 +268,14 @@ def _write_exports(
         if cpu is not None:
             grid[0] = _workgroups(inner, form, grid[0])
         inner.line(f"hal.return {comma(grid)} : index, index, index")
-        body.absorb(inner)
         # The CPU variant runs a block's threads itself.
         attributes = _launch_attributes(form) if cpu is None else _local_memory(cpu, form)
-        body.line(f"}} <{attributes}>")
-        out.absorb(body)
+        out.put(
+            f"hal.executable.export public @{item.symbol(form.entry)} ordinal({ordinal}) "
+            f"layout({layout}) count({arguments}) -> (index, index, index)",
+            inner,
+            f"}} <{attributes}>",
+        )
 
 
 def _all_zero_if_one_is(
@@ -372,14 +352,10 @@ _LAYOUT = "#hal.pipeline.layout<constants = 1, bindings = [#hal.pipeline.binding
 def write_findings_export(out: Emitter, ordinal: int) -> None:
     """The export of the dispatch function that `cpu` has added to the kernels."""
     inner = out.nested()
-    inner.line(
-        f"hal.executable.export public @{FINDINGS_ENTRY} ordinal({ordinal}) layout({_LAYOUT}) "
-        "count(%device: !hal.device) -> (index, index, index) {"
-    )
-    inner.line("  %one = arith.constant 1 : index")
-    inner.line("  hal.return %one, %one, %one : index, index, index")
-    inner.line("}")
-    out.absorb(inner)
+    inner.line("%one = arith.constant 1 : index")
+    inner.line("hal.return %one, %one, %one : index, index, index")
+    head = f"hal.executable.export public @{FINDINGS_ENTRY} ordinal({ordinal}) layout({_LAYOUT})"
+    out.put(f"{head} count(%device: !hal.device) -> (index, index, index)", inner)
 
 
 def write_findings_function(executable: str, variant: str) -> str:

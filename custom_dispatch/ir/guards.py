@@ -78,11 +78,9 @@ class Guards:
             fails = self.body.pure(f"arith.andi {fails}, {self.only_if} : i1")
         message = quote(f"{who}: {check.message}")
         inner = self.body.nested()
-        self.body.line(f"scf.if {fails} {{")
         status = inner.i32(INVALID_ARGUMENT)
         inner.line(f"util.status.check_ok {status}, {message}")
-        self.body.absorb(inner)
-        self.body.line("}")
+        self.body.put(f"scf.if {fails}", inner)
 
     def value(self, expr: Expr) -> str:
         """An expression's value, with guards of what its arithmetic takes for granted."""

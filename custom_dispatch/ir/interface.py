@@ -205,19 +205,14 @@ class IntoInterface:
             if storage:
                 assert_view(body, storage, item, mine)
         something = any_filled(body, sizes)
-        body.line(f"scf.if {something} {{")
-        inner = body.nested()
+        inner, skip = body.nested(), body.nested()
         results = call_body(inner, outer.body, outer.inputs, outer.outputs, tensors, outer.dialect)
         for index, (storage, item) in enumerate(zip(storages, outer.outputs, strict=True)):
             if storage:
                 results[index] = written(inner, results[index], item, storage, wait)
         signal_after(inner, outer.outputs, results, wait, signal, used=len(results))
-        body.absorb(inner)
-        body.line("} else {")
-        skip = body.nested()
         pass_on(skip, wait, signal)
-        body.absorb(skip)
-        body.line("}")
+        body.put_either(f"scf.if {something}", inner, skip)
         body.line("util.return")
         taken = (*outer.inputs, *(item for _, item in given))
         declared = declaration("async", outer.name + INTO, taken, ())

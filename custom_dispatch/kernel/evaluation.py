@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.expr import (
@@ -68,15 +68,6 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it."""
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += reversed(children(node))
-
-
 def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
     """The dims that expressions are made of, each once, in order of appearance."""
     if len(exprs) == 1:
@@ -115,4 +106,4 @@ def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -
 
 def uses_device(expr: Expr) -> bool:
     """Whether the expression asks for a property of the device."""
-    return any(isinstance(node, ComputeCapability) for node in walk(expr))
+    return isinstance(expr, ComputeCapability) or any(map(uses_device, children(expr)))

@@ -268,7 +268,6 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
     runs = any_filled(body, per_result)
     types = comma(map(str, results))
     names = [body.fresh("result") for _ in results]
-    body.line(f"{comma(names)} = scf.if {runs} -> ({types}) {{")
     inner = body.nested()
     computed = [inner.fresh("computed") for _ in results]
     inner.line(
@@ -276,10 +275,13 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
         f"({inputs}) -> ({types})"
     )
     inner.line(f"scf.yield {comma(computed)} : {types}")
-    body.absorb(inner)
-    body.line("} else {")
-    _yield_empty(body, results, per_result)
-    body.line("}")
+    skip = body.nested()
+    empty = [
+        skip.result(f"flow.tensor.empty : {kind}{{{comma(sizes)}}}", "empty")
+        for kind, sizes in zip(results, per_result, strict=True)
+    ]
+    skip.line(f"scf.yield {comma(empty)} : {types}")
+    body.put_either(f"{comma(names)} = scf.if {runs} -> ({types})", inner, skip)
     tied = [
         body.result(f"flow.tensor.tie_shape {value} : {kind}{{{comma(mine)}}}")
         for value, kind, mine in zip(names, results, per_result, strict=True)
@@ -290,17 +292,6 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
     )
     head = f"func.func @{quote(name)}({parameters}) -> ({types}) {{"
     return "\n".join([head, *body.lines, "}"]) + "\n", moved
-
-
-def _yield_empty(body: Emitter, results: Sequence[Any], per_result: Sequence[list[str]]) -> None:
-    """Yield tensors of the results' sizes that nothing was computed into."""
-    skip = body.nested()
-    empty = [
-        skip.result(f"flow.tensor.empty : {kind}{{{comma(sizes)}}}", "empty")
-        for kind, sizes in zip(results, per_result, strict=True)
-    ]
-    skip.line(f"scf.yield {comma(empty)} : {comma(map(str, results))}")
-    body.absorb(skip)
 
 
 def _symbol(name: str) -> str:

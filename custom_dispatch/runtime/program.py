@@ -6,6 +6,7 @@ import importlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,8 +30,6 @@ from custom_dispatch.runtime.module_file import ModuleFile, vm_instance
 from custom_dispatch.runtime.weight_files import Given, open_parameters, tool_flags
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from custom_dispatch.kernel.kernel import Kernel
     from custom_dispatch.runtime.program_report import ProgramReport
 
@@ -264,73 +263,20 @@ def _optional(kernel: Kernel, names: Sequence[str]) -> frozenset[int]:
     return frozenset(index for index, name in enumerate(names) if name in known)
 
 
-# IREE, runtime/src/iree/vm/context.c and runtime/src/iree/hal/local.
-_OF_ANOTHER_IREE = (
-    "version mismatch",
-    "does not support this version of the runtime",
-    "not compatible with this build",
-)
-
-# IREE, runtime/src/iree/modules/io/parameters/module.c and runtime/src/iree/io/parameter_index.c;
-# the last is what runtime/src/iree/vm/context.c says of a module that is not there.
-_WITHOUT_PARAMETERS = (
-    "no provider registered that handles scopes",
-    "no parameter found in index with key",
-    "required module 'io_parameters'",
-)
-
-
 def _cannot_load(label: str, device: Device, error: Exception) -> DeviceError:
-    text = str(error)
-    name = f"{sentence(label)}"
-    if "does not support any variant" in text:
-        return DeviceError(
-            f"{name} holds no code for {device}.",
-            expected="an object for this device's architecture, or the target cpu",
-            next_step="compile it for this device; IREE says:",
-            log=text.splitlines()[0],
-        )
-    if "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" in text:
-        driver = driver_state()
-        readable = newest_ptx(driver.cuda_version) if driver.cuda_version else None
-        limit = "" if readable is None else f", which reads PTX up to {readable[0]}.{readable[1]}"
-        return DeviceError(
-            f"{name} holds PTX that is newer than this driver ({driver.description}){limit}.",
-            next_step="update the driver, or build with --ptx-version or --image cubin; IREE says:",
-            log=text,
-        )
-    if any(word in text for word in _OF_ANOTHER_IREE):
-        return DeviceError(
-            f"{name} was compiled by another IREE than this runtime belongs to.",
-            next_step="compile it again with the iree-base-compiler of this runtime's version; "
-            "IREE says:",
-            log=text,
-        )
-    if any(word in text for word in _WITHOUT_PARAMETERS):
-        return DeviceError(
-            f"{name} needs weights (IREE's parameters) that it was not given.",
-            expected="a file for each scope that it names",
-            next_step='give them: cd.load(..., parameters="file.irpa"), or {"scope": "file.irpa"}; '
-            "IREE says:",
-            log=text.splitlines()[0],
-        )
-    if is_out_of_memory(error):
-        return DeviceError(
-            f"{name} could not be loaded on {device}: there is too little memory for its weights "
-            "and buffers.",
-            next_step="free memory there, or compile for smaller sizes; IREE says:",
-            log=text,
-        )
-    if "not found or unavailable" in text:
-        return DeviceError(
-            f"{name} was compiled for other kinds of device than {device.kind}.",
-            next_step=f"compile it with a target for {device.kind}.",
-        )
-    return DeviceError(
-        f"{name} could not be loaded on {device}.",
-        next_step="run `custom-dispatch inspect` on it; IREE says:",
-        log=text,
-    )
+    from custom_dispatch.meanings import meaning_of  # few programs need it
+
+    driver, text = driver_state(), str(error)
+    readable = newest_ptx(driver.cuda_version) if driver.cuda_version else None
+    words = {
+        "name": sentence(label),
+        "device": str(device),
+        "kind": device.kind,
+        "driver": driver.description,
+        "limit": f", which reads PTX up to {readable[0]}.{readable[1]}" if readable else "",
+    }
+    table = Path(__file__).with_name("load_failures.toml")
+    return meaning_of(table, text, DeviceError, text, **words)
 
 
 def load(

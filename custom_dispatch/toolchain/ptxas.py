@@ -15,6 +15,7 @@ from custom_dispatch.files import temporary_directory
 from custom_dispatch.format.kernel_resources import KernelResources
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.target import Arch
+from custom_dispatch.meanings import meaning_of
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.compiler import unsupported_arch
 from custom_dispatch.toolchain.images import describe_image, read_cubin
@@ -132,28 +133,18 @@ def _failure(ptx: bytes, arch: Arch, ptxas: Path, log: str) -> CustomDispatchErr
         known = {int(capability) for capability in re.findall(r"'sm_(\d+)'", help_text)}
         names = [f"sm_{capability}" for capability in sorted(known)]
         return unsupported_arch(arch, f"ptxas {tool_version(ptxas)}", names)
-    if ".target is higher than" in log:
-        return PtxError(
-            f"The PTX's `.target` is of a later architecture than {arch}.",
-            next_step=f"compile the source for {arch} or an earlier architecture.",
-            log=log,
-        )
-    if "Unsupported .version" in log:
-        return PtxError(
-            f"The PTX is of a later CUDA release than ptxas {tool_version(ptxas)}.",
-            next_step="compile it with nvcc or NVRTC of that release, or give the version that "
-            "ptxas knows as ptx_version=, or --ptx-version on the command line:",
-            log=log,
-        )
     later = max((Arch(int(number)) for number in _NEEDS.findall(log)), default=arch)
-    return PtxError(
-        f"The PTX does not assemble for {arch}{_where(ptx, log)}.",
-        next_step="correct it where ptxas' message points (usually an `asm` in the source):"
+    hint = "correct it where ptxas' message points"
+    words = {
+        "arch": str(arch),
+        "version": tool_version(ptxas),
+        "where": _where(ptx, log),
+        "step": f"{hint} (usually an `asm` in the source):"
         if later == arch
         else f"build for cuda:{later} or later (the target cpu takes the PTX of the oldest plain "
-        "CUDA target), or correct it where ptxas' message points:",
-        log=log,
-    )
+        f"CUDA target), or {hint}:",
+    }
+    return meaning_of(Path(__file__).with_name("ptxas_failures.toml"), log, PtxError, log, **words)
 
 
 def _where(ptx: bytes, log: str) -> str:

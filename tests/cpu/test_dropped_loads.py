@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from custom_dispatch.cpu.analysis.control_flow import build_graph, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.ptx import read_module
 
@@ -69,12 +69,12 @@ def test_what_a_load_gives_may_be_dropped_unless_it_is_used(use: str) -> None:
     body, noted = BODIES[use]
     (entry,) = read_module(ENTRY.format(body=body)).entries
     instructions = [i for block in build_graph(entry).blocks for i in block.instructions]
-    first = next(i for i in instructions if opcode_base(i) == "ld" and "volatile" in i.parts)
+    first = next(i for i in instructions if i.parts[0] == "ld" and "volatile" in i.parts)
     found = dropped_loads(instructions)
     bit = 1 << found.numbers.get(id(first), 0)
     assert (id(first) not in found.numbers) is (noted == "always")
     users = {
-        opcode_base(item)
+        item.parts[0]
         for item in instructions
         if noted != "always"
         and (found.stored.get(id(item), 0) | sum(found.selected.get(id(item), (0, 0)))) & bit

@@ -28,7 +28,7 @@ def test_what_a_nested_block_defines_ends_with_it() -> None:
     block = Emitter(0)
     inner = block.nested()
     inside = inner.index(7)
-    block.absorb(inner)
+    block.put("scf.if %chosen", inner)
     assert block.index(7) != inside
 
 

@@ -24,7 +24,7 @@ class Block:
     @property
     def branch(self) -> Instruction | None:
         """The instruction that leaves the block, or None when it only runs on."""
-        if self.instructions and opcode_base(self.instructions[-1]) in _ENDINGS:
+        if self.instructions and self.instructions[-1].parts[0] in _ENDINGS:
             return self.instructions[-1]
         return None
 
@@ -34,11 +34,6 @@ class Graph:
     """An entry's basic blocks, in the order written; the first is where a thread starts."""
 
     blocks: tuple[Block, ...]
-
-
-def opcode_base(instruction: Instruction) -> str:
-    """An opcode without its modifiers: ``"ld"`` of ``"ld.global.f32"``."""
-    return instruction.opcode.partition(".")[0]
 
 
 def build_graph(entry: Entry) -> Graph:
@@ -55,13 +50,13 @@ def build_graph(entry: Entry) -> Graph:
             labels[statement.name] = len(runs) - 1
         else:
             runs[-1].append(statement)
-            if opcode_base(statement) in _ENDINGS:
+            if statement.parts[0] in _ENDINGS:
                 runs.append([])
     blocks: list[Block] = []
     for index, run in enumerate(runs):
         targets: tuple[int, ...] = ()
         falls_through = index + 1 < len(runs)
-        if run and opcode_base(run[-1]) in _ENDINGS:
+        if run and run[-1].parts[0] in _ENDINGS:
             last = run[-1]
             falls_through = falls_through and last.predicate is not None
             targets = tuple(
@@ -76,7 +71,7 @@ def branch_targets(
     branch: Instruction, tables: dict[str, tuple[str, ...]], entry: Entry
 ) -> tuple[str, ...]:
     """The labels a branch may go to."""
-    base = opcode_base(branch)
+    base = branch.parts[0]
     last = branch.operands[-1] if branch.operands else None
     if base == "bra" and isinstance(last, Symbol):
         return (last.name,)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import reads, registers_in, written_registers
 from custom_dispatch.ptx import Instruction, Operand
 
@@ -58,7 +57,7 @@ def dropped_loads(instructions: Sequence[Instruction]) -> DroppedLoads:
     known = 0
     since = 0
     for item in instructions:
-        base = opcode_base(item)
+        base = item.parts[0]
         known |= of([item.predicate.name] if item.predicate is not None else ())
         if base == "st":
             known |= of(_registers(item.operands[:1]))
@@ -78,9 +77,9 @@ def dropped_loads(instructions: Sequence[Instruction]) -> DroppedLoads:
     held = _held(instructions, {key: 1 << number for key, number in numbers.items()})
     stored, selected = {}, {}
     for item in instructions:
-        if opcode_base(item) == "st" and (bits := of(_registers(item.operands[1:]))):
+        if item.parts[0] == "st" and (bits := of(_registers(item.operands[1:]))):
             stored[id(item)] = bits
-        elif opcode_base(item) == "selp":
+        elif item.parts[0] == "selp":
             one, other = (of(_registers([value])) for value in item.operands[1:3])
             if one or other:
                 selected[id(item)] = (one, other)
@@ -88,7 +87,7 @@ def dropped_loads(instructions: Sequence[Instruction]) -> DroppedLoads:
 
 
 def _is_load(item: Instruction) -> bool:
-    return opcode_base(item) in ("ld", "ldu") and not {"param", "const"} & {*item.parts}
+    return item.parts[0] in ("ld", "ldu") and not {"param", "const"} & {*item.parts}
 
 
 def _registers(operands: Iterable[Operand]) -> list[str]:
@@ -103,7 +102,7 @@ def _held(instructions: Sequence[Instruction], bits: Mapping[int, int]) -> dict[
         changed = False
         for item in instructions:
             given = bits.get(id(item), 0)
-            base = opcode_base(item)
+            base = item.parts[0]
             if base in _ONLY_COMPUTES and base != "selp":
                 for name in reads(item):
                     given |= held.get(name, 0)

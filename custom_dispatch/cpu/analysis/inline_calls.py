@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch import ptx
-from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.text.unsupported import unsupported
 
@@ -33,7 +32,7 @@ def inline_calls(module: ptx.Module, entry: ptx.Entry, *, prints: bool = False) 
 
     `prints`: whether `printf` can be run; else it is refused.
     """
-    if not any(isinstance(s, ptx.Instruction) and opcode_base(s) == "call" for s in entry.body):
+    if not any(isinstance(s, ptx.Instruction) and s.parts[0] == "call" for s in entry.body):
         return entry
     inliner = _Inliner(module, entry, prints=prints)
     body = inliner.expand(entry.body, ())
@@ -59,7 +58,7 @@ class _Inliner:
         found: list[ptx.Statement] = []
         self._statements += len(body)
         for statement in body:
-            if isinstance(statement, ptx.Instruction) and opcode_base(statement) == "call":
+            if isinstance(statement, ptx.Instruction) and statement.parts[0] == "call":
                 if self._statements > MAX_STATEMENTS or len(callers) > _MAX_DEPTH:
                     raise unsupported(self._kernel, statement, "the kernel's calls nest too deep")
                 found += self._call(statement, callers)
@@ -138,7 +137,7 @@ class _Inliner:
             elif isinstance(statement, ptx.BranchTargets):
                 targets = tuple(names.get(name, name) for name in statement.targets)
                 found.append(replace(statement, name=names[statement.name], targets=targets))
-            elif opcode_base(statement) == "ret":
+            elif statement.parts[0] == "ret":
                 found.append(_branch(statement, end, _guard(statement, suffix)))
             else:
                 operands = tuple(_rename(o, names, suffix) for o in statement.operands)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from custom_dispatch.cpu.analysis.control_flow import Block, Graph, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Block, Graph
 from custom_dispatch.ptx import Address, Instruction, Operand, Register, Symbol, leaves
 
 # Their first operand is read, or is memory.
@@ -45,7 +45,7 @@ def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
 
 def written_operands(instruction: Instruction) -> int:
     """How many of an instruction's first operands are destinations: 0 or 1."""
-    base = opcode_base(instruction)
+    base = instruction.parts[0]
     if base in ("bar", "barrier"):
         return 1 if "red" in instruction.parts else 0
     return 0 if base in _WITHOUT_RESULT else 1

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from custom_dispatch import ptx
-from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.liveness import registers_in, written_operands
 
 
@@ -58,7 +57,7 @@ class Origins:
 
     def _follow(self, instruction: ptx.Instruction) -> bool:
         """Add an instruction's results; whether that changed anything."""
-        base = opcode_base(instruction)
+        base = instruction.parts[0]
         count = written_operands(instruction)
         if not count or base in _COMPARISONS:
             return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.ptx import Instruction, Integer, Vector
 
 _WARP_WORDS: Final = {"shfl": 1, "vote": 1, "activemask": 0, "redux": 1, "elect": 0}
@@ -24,7 +23,7 @@ def is_barrier(instruction: Instruction) -> bool:
 
 def is_warp_operation(instruction: Instruction) -> bool:
     """Whether the lanes of a warp do it together."""
-    base = opcode_base(instruction)
+    base = instruction.parts[0]
     return (
         base in _WARP_WORDS
         or base in _MATRIX
@@ -40,7 +39,7 @@ def suspends(instruction: Instruction) -> bool:
 
 def words_shown(instruction: Instruction) -> int:
     """How many 32-bit words a lane shows the others of its warp."""
-    base = opcode_base(instruction)
+    base = instruction.parts[0]
     if base == "match":
         return 2 if instruction.parts[-1] == "b64" else 1
     if base == "mma" or instruction.parts[:2] == ("wmma", "mma"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from custom_dispatch import ptx
-from custom_dispatch.cpu.analysis.control_flow import opcode_base
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.checked.finding import Finding
 from custom_dispatch.cpu.lowering.frame import Frame
@@ -178,7 +177,7 @@ def lower_nothing(frame: Frame) -> None:
 
 def lower_trap(frame: Frame) -> None:
     """`trap`, and a call of `__assertfail`: ends the thread, and fails the dispatch."""
-    is_assertion = opcode_base(frame.instruction) == ASSERTION
+    is_assertion = frame.instruction.parts[0] == ASSERTION
     if frame.checks is None:
         frame.fail(Failure.ASSERTION if is_assertion else Failure.TRAP)
     elif is_assertion:

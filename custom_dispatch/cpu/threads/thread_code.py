@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from custom_dispatch.cpu.analysis.control_flow import Graph, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.analysis.spins import Spins, find_spins
 from custom_dispatch.cpu.analysis.suspension import suspends
@@ -115,7 +115,7 @@ class ThreadCode:
         return (
             waits_in_vain
             or bool(self.spins.asking)
-            or any(opcode_base(i) in ("trap", ASSERTION) for i in self.instructions)
+            or any(i.parts[0] in ("trap", ASSERTION) for i in self.instructions)
         )
 
     def call(self, b: Builder, what: str, *more: tuple[str, str]) -> None:

@@ -8,7 +8,7 @@ the same instructions (`threads/coroutine.py`).
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.analysis.control_flow import Block, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.frame import Frame
@@ -96,10 +96,10 @@ def _leave(frame: Frame, index: int, block: Block) -> None:
         b.branch(following)
         return
     frame.current = branch
-    if opcode_base(branch) == "brx":
+    if branch.parts[0] == "brx":
         _switch(frame, block, branch)
         return
-    taken = f"b{block.successors[0]}" if opcode_base(branch) == "bra" else "exit"
+    taken = f"b{block.successors[0]}" if branch.parts[0] == "bra" else "exit"
     if branch.predicate is None:
         b.branch(taken)
         return

@@ -6,7 +6,7 @@ lanes would pass ones that wait at an earlier block, those go first.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.analysis.control_flow import Block, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_values import FULL
@@ -73,7 +73,7 @@ class WarpBranches:
             self.go(index, index + 1 if block.falls_through else None)
             return
         b, one, frame = self._b, self._b.one, self._frame
-        base = opcode_base(branch)
+        base = branch.parts[0]
         following = index + 1 if block.falls_through else None
         if base in ("brx",):
             self._switch(index, block, branch)

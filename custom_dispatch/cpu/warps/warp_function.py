@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from custom_dispatch.cpu.analysis import liveness
-from custom_dispatch.cpu.analysis.control_flow import Graph, opcode_base
+from custom_dispatch.cpu.analysis.control_flow import Graph
 from custom_dispatch.cpu.analysis.divergence import (
     Divergence,
     blocks_from,
@@ -114,7 +114,7 @@ def _whole_blocks(
     fewer: set[int] = set()
     for index in divergent:
         branch, successors = graph.blocks[index].branch, graph.blocks[index].successors
-        ends = branch is not None and opcode_base(branch) in ("ret", "exit")
+        ends = branch is not None and branch.parts[0] in ("ret", "exit")
         if ends or exits & set(successors):
             fewer = fewer.union(*(blocks_from(graph, target) for target in successors))
     return divergence.together - fewer
