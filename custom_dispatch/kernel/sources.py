@@ -81,6 +81,7 @@ def cpp_name(entry: str) -> CppName:
     return found
 
 
+@lru_cache(maxsize=4096)  # forms of a kernel have the same
 def _read(entry: str) -> CppName | None:
     tokens = re.findall(_PART, entry, re.ASCII)
     if len(entry) > _MAX_LENGTH or "".join(tokens) != entry.replace(" ", ""):

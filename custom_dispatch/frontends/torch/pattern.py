@@ -317,7 +317,7 @@ def _exported(
     )
     module = _Function(function, scalars, list(tensors))
     try:
-        with torch.no_grad(), quiet_tracing():
+        with torch.no_grad(), quiet_tracing(with_places=False):
             return torch.export.export(module, tuple(tensors.values()), dynamic_shapes=(dynamic,))
     except Exception as error:  # any code of the pattern's runs here
         raise wrong(

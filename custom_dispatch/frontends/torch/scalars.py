@@ -24,7 +24,7 @@ def traced_with_sizes(
     `mode`: "fake" computes nothing, which takes two thirds of the time and knows no numbers of
     tensors.
     """
-    with torch.no_grad(), quiet_tracing():
+    with torch.no_grad(), quiet_tracing(with_places=False):
         module = make_fx(
             lambda *given: function(**dict(zip(names, given, strict=True))),
             tracing_mode=mode,
