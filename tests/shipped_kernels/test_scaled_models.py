@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy
 import pytest
 import torch
 from torch.nn import functional
@@ -82,24 +81,3 @@ def test_products_of_8_bit_floats_get_kernels(is_open: bool) -> None:
 def test_models_with_products_of_8_bit_floats_compute_the_same() -> None:
     x = torch.randn(6, K, dtype=torch.bfloat16)
     cd.torch.compile(Products(), (x,), ["cpu:host"], replace=shipped.everything, verify=4e-3)
-
-
-class Converted(torch.nn.Module):  # type: ignore[misc]
-    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
-        return [each.to(kind) for each in (x, x.half(), x.bfloat16()) for kind in (E4M3, E5M2)]
-
-
-def test_floats_become_8_bit_floats_as_in_pytorch() -> None:
-    """Every sign and exponent, with fractions that are ties, and what is beyond the largest."""
-    numbers = numpy.random.default_rng(0)
-    fractions = numpy.arange(32, dtype=numpy.uint32) << 18
-    every = (numpy.arange(512, dtype=numpy.uint32)[:, None] << 23) + fractions
-    near = every + numbers.integers(-2, 3, every.shape).astype(numpy.uint32)
-    x = torch.from_numpy(numpy.concatenate([every, near]).view(numpy.float32).ravel())
-
-    model = Converted()
-    module = cd.torch.compile(model, (x,), ["cpu:host"], replace=shipped.scaled_linear)
-    for found, want in zip(cd.load(module, "cpu").main(x), model(x), strict=True):
-        got = torch.from_numpy(numpy.asarray(found).view(numpy.uint8)).view(want.dtype)
-        both_nan = got.float().isnan() & want.float().isnan()
-        assert (both_nan | (got.view(torch.uint8) == want.view(torch.uint8))).all()

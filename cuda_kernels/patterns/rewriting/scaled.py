@@ -1,17 +1,13 @@
 """Products of 8-bit floats with scales (W8A8), as the operators that kernels compute.
 
 `torch._scaled_mm` and `torch.nn.functional.scaled_mm` with one scale for all, or one for each row,
-of x and of the weights. Models make x of 8 bits by a conversion. IREE 3.13 has none for GPUs, and
-on CPUs makes zero of what rounds up to the least normal number, and NaN of what PyTorch makes the
-largest one: it is written with integers.
+of x and of the weights.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import numpy
 import torch
 from torch import Tensor
 from torch.fx import Node
@@ -59,58 +55,9 @@ def _operator(out: str) -> Any:
 OPERATORS = {out: _operator(out) for out in OUT_TYPES}
 
 
-@dataclass(frozen=True)
-class _Format:
-    """An 8-bit float (OCP 8-bit Floating Point Specification, 1.0, table 1)."""
-
-    fraction: int
-    """Bits."""
-    bias: int
-    top: int
-    """The code of the largest number, or of infinity; those above are NaN."""
-
-
-_FORMATS = {torch.float8_e4m3fn: _Format(3, 7, 0x7E), torch.float8_e5m2: _Format(2, 15, 0x7C)}
-_NAN, _SIGN, _INFINITY = 0x7F, 0x80, 0x7F800000
-
-
-def _write_conversion(node: Node, to: _Format) -> None:
-    """Round to nearest, ties to even, as PyTorch does: what is too large is the largest number."""
-    write, i32 = Writer(node), torch.int32
-    wide = write.cast(node.args[0], torch.float32)
-    bits = write.call(aten.view.dtype, wide, i32)
-    size = write.call(aten.bitwise_and.Scalar, bits, 0x7FFFFFFF)
-    drop, exponent = 23 - to.fraction, 127 - to.bias
-    # Of normal numbers, the bits that are left out round up the ones above, with the exponent.
-    odd = write.call(aten.bitwise_right_shift.Tensor_Scalar, size, drop)
-    odd = write.call(aten.bitwise_and.Scalar, odd, 1)
-    more = write.call(aten.add.Tensor, size, (1 << drop - 1) - 1)
-    more = write.call(aten.add.Tensor, more, odd)
-    normal = write.call(aten.bitwise_right_shift.Tensor_Scalar, more, drop)
-    normal = write.call(aten.sub.Tensor, normal, exponent << to.fraction)
-    # Others are counted in steps of the least one: those of f32 from this number on.
-    start = 1.5 * 2.0 ** (24 - to.fraction - to.bias)
-    small = write.call(aten.add.Tensor, write.call(aten.view.dtype, size, torch.float32), start)
-    small = write.call(aten.view.dtype, small, i32)
-    small = write.call(aten.sub.Tensor, small, int(numpy.float32(start).view(numpy.int32)))
-    is_small = write.call(aten.lt.Scalar, size, exponent + 1 << 23)
-    code = write.call(aten.where.self, is_small, small, normal)
-    code = write.call(aten.clamp.default, code, None, to.top)
-    is_nan = write.call(aten.gt.Scalar, size, _INFINITY)
-    code = write.call(aten.where.ScalarSelf, is_nan, _NAN, code)
-    sign = write.call(aten.bitwise_right_shift.Tensor_Scalar, bits, 24)
-    sign = write.call(aten.bitwise_and.Scalar, sign, _SIGN)
-    code = write.cast(write.call(aten.bitwise_or.Tensor, code, sign), torch.int8)
-    put(node, write.call(aten.view.dtype, code, dtype_of(node)))
-
-
 @keeps_results
 def write_scaled(program: torch.export.ExportedProgram) -> None:
-    """Write such products as calls of the operators, and conversions so that IREE takes them."""
-    for node in calls(program.graph, aten.to.dtype):
-        to, source = _FORMATS.get(dtype_of(node)), dtype_of(node.args[0])
-        if to is not None and source in OUT_TYPES.values():
-            _write_conversion(node, to)
+    """Write such products as calls of the operators."""
     kinds = {kind: out for out, kind in OUT_TYPES.items()}
     for node in calls(program.graph, aten._scaled_mm.default, aten._scaled_mm_v2.default):
         given, out = named(node), kinds.get(dtype_of(node))

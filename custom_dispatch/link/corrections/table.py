@@ -11,7 +11,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.corrections import functions, lost_in_conversion
+from custom_dispatch.link.corrections import eights, functions, lost_in_conversion
 from custom_dispatch.link.corrections.attention import write_attention
 from custom_dispatch.link.corrections.functions import (
     DIVISIONS,
@@ -55,6 +55,8 @@ def correct(module: ir.Module, *, from_torch: bool) -> None:
         divide_safely(op)
     for op in operations_of(module, *_OF_FLOATS):
         _write_function(op)
+    for op in operations_of(module, *eights.CONVERSIONS):
+        eights.convert_eights(op, saturate=from_torch)
 
 
 def _write_function(op: ir.Operation) -> None:
