@@ -17,7 +17,7 @@ import custom_dispatch as cd
 from cuda_kernels.quantised import formats
 from cuda_kernels.quantised.formats import Format
 from cuda_kernels.shared.c_types import C_TYPES
-from cuda_kernels.shared.hopper import MULTIPROCESSORS
+from cuda_kernels.shared.hopper import LEAST_SHARED_BYTES, MULTIPROCESSORS
 from cuda_kernels.shared.lazily import lazily
 from custom_dispatch.kernel.expr import Condition, Expr
 
@@ -53,14 +53,16 @@ class WarpTile:
         return 8 * self.eights * self.wide
 
     def implementation(self, of: Format, dtype: str) -> dict[str, Any]:
-        """The launch."""
-        shape = self.tiles, self.tall, self.eights, self.wide, self.deep, self.stages
+        """The launch, with as many stages as every GPU has room for."""
+        stage = self.columns * 2 * STEP + self.rows * of.pitch
+        stages = min(self.stages, LEAST_SHARED_BYTES // stage)
+        shape = self.tiles, self.tall, self.eights, self.wide, self.deep, stages
         return {
             "source": "quantised_many.cu",
             "entry": _entry(of, dtype, shape),
             "block": 32 * self.tall * self.wide * self.deep,
             "grid": cd.ceildiv(n, self.rows) * cd.ceildiv(cd.batch, self.columns),
-            "dynamic_shared_memory": self.stages * (self.columns * 2 * STEP + self.rows * of.pitch),
+            "dynamic_shared_memory": stages * stage,
         }
 
 

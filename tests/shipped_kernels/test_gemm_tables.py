@@ -19,7 +19,7 @@ from custom_dispatch.toolchain.tuned import table_of, tuned
 
 HOPPER = Target.parse("cuda:sm_90a")
 TABLED = [gemm.linear_bf16, gemm.matmul_bf16]
-OTHERS = [gemm.linear_f32, gemm.matmul_tf32, gemm.scaled_linear_e4m3_bf16]
+OTHERS = [gemm.linear_f32, gemm.matmul_f32, gemm.linear_tf32, gemm.matmul_tf32]
 GPUS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a")
 
 
@@ -118,7 +118,9 @@ def test_batched_products_take_the_models_of_the_others() -> None:
         assert names[0] != names[1]
 
 
-@pytest.mark.parametrize("choice", [*TABLED, *OTHERS], ids=lambda choice: choice.name)
+@pytest.mark.parametrize(
+    "choice", [*TABLED, *OTHERS, gemm.scaled_linear_e4m3_bf16], ids=lambda choice: choice.name
+)
 def test_gpus_that_nothing_was_measured_on_take_the_table_of_the_same_code(
     choice: cd.Choice,
 ) -> None:
