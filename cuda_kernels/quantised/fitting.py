@@ -54,7 +54,7 @@ def fit(
         return None
     value = scales * (numbers.float() - zeros) if value is None else value.float()
     if numbers.dtype == _FLOAT8:
-        return _fit_fp8(numbers, scales, zeros, value)
+        return _fit_fp8(numbers, scales, zeros, dtype, value)
     found = _fit_integers(numbers, scales, zeros, dtype, value)
     if found is not None:
         return found
@@ -67,7 +67,9 @@ def fit(
     return found and Fitted(found.layout, found.operands, order)
 
 
-def _fit_fp8(numbers: Tensor, scales: Tensor, zeros: Tensor, value: Tensor) -> Fitted | None:
+def _fit_fp8(
+    numbers: Tensor, scales: Tensor, zeros: Tensor, dtype: torch.dtype, value: Tensor
+) -> Fitted | None:
     if zeros.any():
         return None
     by_row = scales[:, :1]
@@ -79,8 +81,11 @@ def _fit_fp8(numbers: Tensor, scales: Tensor, zeros: Tensor, value: Tensor) -> F
         layout, each = "fp8_blocks", _of_blocks(found, scales.shape)
         if not torch.equal(scales, each):
             return None
-    is_same = torch.isclose(each * numbers.float(), value, rtol=2.0**-7, atol=0.0, equal_nan=True)
-    return Fitted(layout, (numbers, found.contiguous())) if is_same.all() else None
+    is_known = ~(numbers.float().isnan() & value.isnan())
+    zero = torch.zeros(())
+    wide, value = (torch.where(is_known, part, zero) for part in (numbers.float(), value))
+    is_same = _are_same(each, wide, 0.0, value, dtype)
+    return Fitted(layout, (numbers, found.contiguous())) if is_same else None
 
 
 def _of_blocks(scales: Tensor, shape: torch.Size) -> Tensor:

@@ -321,6 +321,21 @@ def test_integers_get_the_layout_that_holds_them(
             assert (made_of(found, dtype, k) - want).abs().max() <= rounding
 
 
+def test_e4m3_keeps_its_scales_where_f16_does_not() -> None:
+    """What is dequantised to subnormal numbers of f16 is less exact than the kernel's weights."""
+    numbers = torch.randn(8, 64, generator=NUMBERS).to(torch.float8_e4m3fn)
+    numbers[3, 5] = torch.nan
+    wide = torch.full((8, 64), 1e-4)
+    value = (numbers.float() * wide).half()
+    found = fit(numbers, wide, torch.zeros(8, 64), torch.float16, value)
+    assert found is not None
+    assert found.layout == "fp8"
+    value[0, 0] += 1
+    assert fit(numbers, wide, torch.zeros(8, 64), torch.float16, value) is None
+    value[0, 0] = torch.nan
+    assert fit(numbers, wide, torch.zeros(8, 64), torch.float16, value) is None
+
+
 def test_scales_that_a_type_cannot_hold_are_refused() -> None:
     numbers, zeros = integers(-100, 100, 4, 64), torch.zeros(4, 64)
     numbers[:, 0] = 100
