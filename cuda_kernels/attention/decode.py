@@ -329,4 +329,4 @@ def stored_requirements(head: Head, stored: str) -> list[Condition]:
     if not stored:
         return []
     sizes = [each for each in sizes_of(head) if isinstance(each, Expr)]
-    return [(scales - 1) * (scales - kv_heads) == 0, *(each % 2 == 0 for each in sizes)]
+    return [(scales - 1) * (kv_heads - scales) == 0, *(each % 2 == 0 for each in sizes)]

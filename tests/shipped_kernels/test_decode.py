@@ -87,6 +87,14 @@ def test_caches_in_pages_and_in_8_bits(stored: Stored, random: Random) -> None:
         assert_close(got, want, scale=3)
 
 
+def test_one_scale_is_for_all_heads(stored: Stored, random: Random) -> None:
+    both, dtype, layout, of_cache = stored
+    if of_cache:
+        *others, of_keys, of_values = operands(random, SIZES[1], dtype, layout, of_cache)
+        got, want = both(*others, of_keys[:1], of_values[:1])
+        assert_close(got, want, scale=3)
+
+
 def test_every_float_of_8_bits(stored: Stored, random: Random) -> None:
     """The finite ones are exact; one that is NaN makes all of its column NaN, or of its row."""
     both, dtype, layout, of_cache = stored
@@ -115,5 +123,5 @@ def test_what_caches_of_8_bits_need_is_said(random: Random) -> None:
     with pytest.raises(CallError, match="requires dim % 2 == 0, which does not hold"):
         kernel(q[..., :47], k[..., :47], *others)
     scales = [np.ones(3, np.float32)] * 2
-    with pytest.raises(CallError, match=r"requires \(scales - 1\) \* \(scales - kv_heads\) == 0"):
+    with pytest.raises(CallError, match=r"requires \(scales - 1\) \* \(kv_heads - scales\) == 0"):
         kernel(q, k, *others[:-2], *scales)
