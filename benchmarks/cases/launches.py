@@ -8,6 +8,7 @@ small and odd, and half of the launches begin one element beside an aligned addr
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -42,6 +43,25 @@ ROWS_GROUP = "softmax, norms, GELU, SwiGLU, rotary, write_cache, simple_mul"
 ROWS = _dims("batch columns", (3, 7), (37, 63), (5, 384), (2, 4095), (1, 8200), (1, 20001))
 SIZES = {
     **dict.fromkeys(("softmax", "layer_norm", "rms_norm", "gelu", "swiglu"), ROWS),
+    "glu": [
+        {"columns": columns, "width": 2 * columns, "batch": batch}
+        for batch, columns in ((3, 7), (37, 63), (5, 384), (1, 8200))
+    ],
+    **dict.fromkeys(
+        ("group_norm", "group_norm_last"),
+        _dims(
+            "images channels groups height width",
+            *((2, 6, 3, 5, 7), (1, 64, 2, 8, 8), (2, 9, 9, 33, 13), (3, 40, 5, 1, 40)),
+            (1, 4, 1, 64, 65),
+        ),
+    ),
+    "images": [
+        row | {"wide": row["rows"] + 3, "padding_h": 1, "dilation_h": 1, "dilation_w": 2}
+        for row in _dims(
+            "images channels height width rows columns stride_h stride_w padding_w",
+            *((2, 7, 9, 11, 3, 2, 2, 1, 0), (1, 64, 13, 8, 2, 3, 1, 2, 1)),
+        )
+    ],
     "rotary": _dims("batch heads length dim tables", (2, 3, 5, 128, 1), (3, 5, 7, 10, 3)),
     "write_cache": _dims(
         "batch heads keys count dim", (2, 3, 65, 7, 128), (1, 2, 7, 9, 10), (3, 1, 300, 33, 64)
@@ -172,18 +192,19 @@ def group(subject: Subject) -> str:
 
 
 @functools.cache
-def launches() -> dict[str, list[Case]]:
-    """All of them, by group; neighbours have the same code, which is loaded once."""
+def launches(only: str = "") -> dict[str, list[Case]]:
+    """By group, of those that a regular expression finds; neighbours have the same code."""
     found: dict[str, list[Case]] = {}
     for subject in chosen():
-        found.setdefault(group(subject), []).extend(cases(subject))
+        if re.search(only, group(subject)):
+            found.setdefault(group(subject), []).extend(cases(subject))
     return found
 
 
-def parts(tool: str = "") -> list[str]:
+def parts(only: str, tool: str = "") -> list[str]:
     """What a process each does under a tool: "GROUP:NUMBER/COUNT"."""
     found = []
-    for name, items in launches().items():
+    for name, items in launches(only).items():
         most = SLOW.get(items[0].subject.source, LAUNCHES) if tool == "racecheck" else LAUNCHES
         count = -(-len(items) // most)
         found += [f"{name}:{number}/{count}" for number in range(count)]
@@ -194,5 +215,5 @@ def members(part: str) -> list[Case]:
     """The launches of one."""
     name, _, turn = part.rpartition(":")
     number, count = map(int, turn.split("/"))
-    items = launches()[name]
+    items = launches(f"^{re.escape(name)}$")[name]
     return items[len(items) * number // count : len(items) * (number + 1) // count]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy
 
 TORCH_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
 EPSILON = 1e-5
@@ -18,11 +21,26 @@ TIMED = (
     *((256, 32768), (512, 50257), (300, 65537), (32, 128256), (2000, 131071), (4, 262144)),
 )
 """Rows and their width."""
+MOST_ROWS, WIDTHS, MOST_ELEMENTS = 200_000, (32, 262_144), 1 << 27
+"""Of sizes that are drawn."""
 IMAGES = (
     *((2, 320, 64, 64, 32), (1, 512, 128, 128, 32), (8, 640, 32, 32, 32), (2, 960, 17, 19, 32)),
     *((3, 99, 33, 35, 3), (64, 256, 14, 14, 256), (1, 128, 512, 512, 32)),
 )
 """Images, channels, height, width and groups; in either layout, with silu behind."""
+
+
+def drawn_sizes(seed: int, count: int) -> list[tuple[int, int]]:
+    """Rows and widths, even on a logarithmic scale; every other width is made of whole packs."""
+    draw = numpy.random.default_rng(seed)
+    found: list[tuple[int, int]] = []
+    while len(found) < count:
+        rows = round(math.exp(draw.uniform(0.0, math.log(MOST_ROWS))))
+        columns = round(math.exp(draw.uniform(math.log(WIDTHS[0]), math.log(WIDTHS[1]))))
+        columns = columns // 8 * 8 if len(found) % 2 else columns | 1
+        if rows * columns <= MOST_ELEMENTS:
+            found.append((rows, columns))
+    return found
 
 
 @dataclass(frozen=True)
@@ -35,6 +53,8 @@ class Op:
     tuple where it has two results."""
     operands: str
     """Which of these, x, r, w and b, a call has; then e for epsilon and o for an offset of 1."""
+    copies: float = 1.0
+    """Of x, that move as many bytes."""
 
     def tensors(self, **given: Any) -> list[Any]:
         """Those of a call, of all four by letter."""
@@ -69,8 +89,20 @@ def ops() -> list[Op]:
         Op("softmax", lambda x: x.softmax(-1), "x"),
         Op("layer_norm", layer, "xwbe"),
         Op("rms_norm", rms, "xwe"),
-        Op("add_rms_norm", added, "xrwe"),
+        Op("add_rms_norm", added, "xrwe", 2.0),
         Op("rms_norm_from", rms_from, "xweo"),
+    ]
+
+
+def elementwise_ops() -> list[Op]:
+    """Activations: of each element, and of it and another."""
+    from torch.nn import functional
+
+    return [
+        Op("gelu_erf", functional.gelu, "x"),
+        Op("gelu_tanh", lambda x: functional.gelu(x, approximate="tanh"), "x"),
+        Op("swiglu", lambda x, r: functional.silu(x) * r, "xr", 1.5),
+        Op("geglu_tanh", lambda x, r: functional.gelu(x, approximate="tanh") * r, "xr", 1.5),
     ]
 
 

@@ -129,9 +129,7 @@ def watch(directory: Path, tool: str, part: str) -> Verdict:
 
 def run(directory: Path, tools: list[str], only: str, file: Path | None) -> int:
     """Everything under the tools; 1 if anything is found."""
-    work = [
-        (directory, tool, part) for tool in tools for part in parts(tool) if re.search(only, part)
-    ]
+    work = [(directory, tool, part) for tool in tools for part in parts(only, tool)]
     # What takes longest first.
     work.sort(key=lambda item: (item[1] != "racecheck", not item[2].startswith(("gemm", "att"))))
     start = time.perf_counter()
@@ -197,7 +195,7 @@ def main() -> int:
     options = parser(__doc__)
     options.add_argument("--part", help="of `check`, one part")
     options.add_argument(
-        "--only", default="", help="parts with this regular expression in their name"
+        "--only", default="", help="sources with this regular expression in their name"
     )
     options.add_argument("--tool", choices=tuple(TOOLS), help="one tool instead of all")
     given = options.parse_args()
@@ -210,13 +208,9 @@ def main() -> int:
             library = cd.build([item.form for item in same], [PORTABLE])
             rows += resources(library, same)
             save(given.save, "gpu.sanitize build", rows=rows)
-        print(f"{len(rows)} instances, {sum(map(len, launches().values()))} launches")
+        count = sum(map(len, launches(given.only).values()))
+        print(f"{len(rows)} instances, {count} launches")
         return 0
     if given.what == "check":
-        names = (
-            [given.part]
-            if given.part
-            else [part for part in parts() if re.search(given.only, part)]
-        )
-        return check(given.directory, names)
+        return check(given.directory, [given.part] if given.part else parts(given.only))
     return run(given.directory, [given.tool] if given.tool else list(TOOLS), given.only, given.save)

@@ -217,6 +217,8 @@ def _values(
 def numbers_of(kernel: cd.Kernel, *, causal: bool) -> dict[str, float]:
     """The scalars that a call gives."""
     given: dict[str, float] = {"scale": 0.125, "epsilon": 1e-5, "causal": causal}
+    given |= {"offset": 1.0, "slope": 0.25, "activation": 2, "kind": int(causal)}
+    given["gate_is_second"] = causal
     buffers = {item.name for item in kernel.inputs if isinstance(item, Buffer)}
     return {item.name: given[item.name] for item in kernel.inputs if item.name not in buffers}
 
