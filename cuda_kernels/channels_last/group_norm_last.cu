@@ -1,8 +1,8 @@
 // Group normalisation of channels-last images [images, size, channels], and an activation: as norms/group_norm.cu, for f32,
 // f16 and bf16, in f32. Weight and bias may be absent (null).
 //
-// A block, or a cluster of them, normalises a group of an image: `size` rows of adjacent channels. It reads them three
-// times, all but the first time from the caches. Threads go through the group's numbers in order, so that a warp reads whole rows.
+// A block, or a cluster of them, normalises a group of an image: `size` rows of adjacent channels. It reads them twice,
+// the second time from the caches. Threads go through the group's numbers in order, so that a warp reads whole rows.
 //
 // Memory traffic: one read and one write of each element, if groups fit into the L2 cache.
 
@@ -39,20 +39,20 @@ __device__ __forceinline__ void normalise(const T* x, const T* weight, const T* 
   const auto load = [&](int row, int channel) {
     return *reinterpret_cast<const Few<T, Count>*>(x + static_cast<long long>(row) * apart + channel);
   };
-  float sum = 0.0f;
-  for_each<Count>(thread, threads, units, size, [&](int row, int channel) {
-    const auto few = load(row, channel);
-    for (int i = 0; i < Count; ++i) sum += static_cast<float>(few.elements[i]);
-  });
-  const float about = of_group<Threads, Blocks, 0>(sum, threads, SumLanes()) / length;
-  Differences<sizeof(T) == 4> differences;
+  Differences differences;
+  bool is_first = true;
   for_each<Count>(thread, threads, units, size, [&](int row, int channel) {
     const auto few = load(row, channel);
     float some[Count];
     for (int i = 0; i < Count; ++i) some[i] = static_cast<float>(few.elements[i]);
-    differences.add(some, about, Count);
+    if (is_first) differences.about = some[0];
+    is_first = false;
+    differences.add(some, Count);
   });
-  const Normalised normal(about, of_group<Threads, Blocks, 1>(differences, threads, SumLanes()), length, epsilon);
+  if (is_first) differences.about = 0.0f;
+  const float base = sizeof(T) == 4 ? static_cast<float>(*x) : 0.0f;
+  const Moments all = of_group<Threads, Blocks, 0>(differences.moments(base), threads, MergeMoments());
+  const Normalised normal(base, all, epsilon);
   for_each<Count>(thread, threads, units, size, [&](int row, int channel) {
     auto few = load(row, channel);
     float some[Count];
@@ -60,7 +60,7 @@ __device__ __forceinline__ void normalise(const T* x, const T* weight, const T* 
       const float factor = weight == nullptr ? 1.0f : static_cast<float>(weight[channel + i]);
       const float summand = bias == nullptr ? 0.0f : static_cast<float>(bias[channel + i]);
       const float number = static_cast<float>(few.elements[i]);
-      some[i] = normal(number) * factor + summand;
+      some[i] = normal.template of<T>(number) * factor + summand;
     }
     activate<T>(activation, some, Count, slope);
     for (int i = 0; i < Count; ++i) few.elements[i] = static_cast<T>(some[i]);

@@ -6,11 +6,11 @@
 // `Blocks` blocks of a cluster; they work on as many rows as they have groups. A row that they cannot hold is processed
 // in parts, and read again, from the caches, for each pass.
 //
-// A row of any length at any address consists of whole packs of 16 bytes, which are aligned in the result, and of
-// edges, single elements before and behind these. An operand that is out of step with the result, as the weight is in
-// most rows of odd length, is read as two neighbouring packs, of which a shift leaves one; so that this stays in the row, its
-// first and last whole packs are edges, too. `Plain` rows are whole aligned packs in all operands: they have code of their own, because
-// the time of few rows is mostly that of fetching code.
+// Where all operands are whole packs of 16 bytes at aligned addresses, a row is made of these. Any other row of some length
+// consists of whole packs, which are aligned in the result, and of edges, single elements before and behind them. An operand with
+// a number for every column is out of step with most rows of odd length: it is read as two neighbouring packs, of which a shift
+// leaves one; so that this stays in the row, its first and last whole packs are edges, too. Narrow rows share a warp. They, and rows
+// that are out of step with the result, are made of elements.
 #pragma once
 
 #include "cluster.cuh"
@@ -29,33 +29,40 @@ template <int Threads, int Wanted>
 constexpr int kResident = Threads <= Wanted ? Wanted / Threads : 1;
 #endif
 
-// One thread's part of a row, as it is in memory: 16-bit elements take half the registers that floats do, so more
-// blocks can load while others compute.
-template <class T, int Values>
-struct Held {
-  static constexpr int kPacks = Values / kPack<T>, kEdges = kPack<T> / 4;
-  static_assert(Values % kPack<T> == 0, "whole packs");
-  uint4 bits[kPacks];
-  float edges[kEdges];  // fewer than four packs' elements, of at least 16 threads
+// What a row is made of: aligned packs; packs, and an edge for each of 32 threads or more; or elements.
+enum class Units { kPacks, kShifted, kElements };
+constexpr int kElementsHeld = 8;
 
-  // Adds those of another operand, rounded as they are stored.
-  __device__ __forceinline__ void add(const Held& other) {
-    float some[kPack<T>], more[kPack<T>];
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      unpack<T>(bits[p], some);
-      unpack<T>(other.bits[p], more);
-      for (int i = 0; i < kPack<T>; ++i) some[i] += more[i];
-      bits[p] = packed<T>(some);
-    }
-    for (int e = 0; e < kEdges; ++e) edges[e] = static_cast<float>(static_cast<T>(edges[e] + other.edges[e]));
-  }
+// One thread's part of a row, as it is in memory: 16-bit elements in packs take half the registers that
+// floats do, so more blocks can load while others compute.
+template <class T, int Values, Units Of>
+struct Held {
+  static constexpr int kUnit = kPack<T>, kUnits = Values / kPack<T>;
+  using Unit = uint4;
+  static_assert(Values % kPack<T> == 0, "whole packs");
+  Unit units[kUnits];
+  T edge;
+
+  static __device__ __forceinline__ void unpack_unit(Unit unit, float* values) { unpack<T>(unit, values); }
+  static __device__ __forceinline__ Unit packed_unit(const float* values) { return packed<T>(values); }
 
   // Called between two passes over them: without it the compiler unpacks once and keeps the floats.
   __device__ __forceinline__ void stay_packed() {
 #pragma unroll
-    for (uint4& pack : bits) asm volatile("" : "+r"(pack.x), "+r"(pack.y), "+r"(pack.z), "+r"(pack.w));
+    for (Unit& pack : units) asm volatile("" : "+r"(pack.x), "+r"(pack.y), "+r"(pack.z), "+r"(pack.w));
   }
+};
+
+template <class T, int Values>
+struct Held<T, Values, Units::kElements> {
+  static constexpr int kUnit = 1, kUnits = kElementsHeld;
+  using Unit = T;
+  Unit units[kUnits];
+  T edge;
+
+  static __device__ __forceinline__ void unpack_unit(Unit unit, float* values) { *values = static_cast<float>(unit); }
+  static __device__ __forceinline__ Unit packed_unit(const float* values) { return static_cast<T>(*values); }
+  __device__ __forceinline__ void stay_packed() {}
 };
 
 // What `reduce` makes of the values of a group's threads, in each of them: reduce(value, count) does it for `count`
@@ -94,126 +101,120 @@ __device__ __forceinline__ void leave_group(int group) {
 #endif
 }
 
-template <class T, int Threads, int Values, int Blocks, bool Plain>
+template <class T, int Threads, int Values, int Blocks, Units Of>
 struct Row {
-  using Part = Held<T, Values>;
-  static constexpr bool kPlain = Plain;
-  static constexpr int kPacks = Part::kPacks;
+  using Part = Held<T, Values, Of>;
+  using Unit = typename Part::Unit;
+  static constexpr bool kHasEdges = Of == Units::kShifted, kArePacks = Of != Units::kElements;
+  // Elements of a unit; how many units a thread holds; how many of them are loaded together where others are held.
+  static constexpr int kUnit = Part::kUnit, kUnits = Part::kUnits, kTogether = kArePacks ? 1 : kUnits;
 
   long long number, first;  // the row's, and that of its first element in the operand
   int columns;  // the row's length; 0 in groups past the last row
   int group;    // threads, a power of two
   int member;   // this thread's number in the group
-  int head;     // elements before the first of the packs
-  int packs;    // those that are no edges
-  int tail;     // elements behind the last one
+  int head;     // elements before the first of the units
+  int units;    // those that are no edges
+  int edge;     // the position of this thread's edge, or -1
 
-  // Of the `turn`-th of `turns` rows that the group has. `y` is the result, whose packs are aligned.
-  __device__ __forceinline__ Row(int rows, int row_length, int group_threads, const T* y, int turn, int turns) {
+  // `y` is the result.
+  __device__ __forceinline__ Row(int rows, int row_length, int group_threads, const T* y) {
     group = group_threads;
     int thread = threadIdx.x, together = blockIdx.x;
     if constexpr (Blocks > 1) {
       thread += blockIdx.x % Blocks * Threads;
       together /= Blocks;
     }
-    if constexpr (!Plain) together = together * turns + turn;
     member = thread & (group - 1);
     const int shift = 31 - __clz(group);
     number = static_cast<long long>(together) * (Blocks * Threads >> shift) + (thread >> shift);
     first = number * row_length;
     columns = number < rows ? row_length : 0;
-    head = Plain ? 0 : min(before_aligned(y + first), columns);
-    packs = (columns - head) / kPack<T>;
-    if constexpr (!Plain) {
-      head += packs > 0 ? kPack<T> : 0;
-      packs = max(packs - 2, 0);
+    head = 0;
+    edge = -1;
+    units = columns / kUnit;
+    if constexpr (kHasEdges) {
+      head = min(before_aligned(y + first), columns);
+      units = (columns - head) / kUnit;
+      head += units > 0 ? kUnit : 0;
+      units = max(units - 2, 0);
+      const int inside = units * kUnit;
+      if (member < columns - inside) edge = member < head ? member : member + inside;
     }
-    tail = Plain ? 0 : columns - head - packs * kPack<T>;
   }
 
-  // The packs that the group holds at once, from `start`, a pack's number, on.
-  __device__ __forceinline__ int part() const { return group * kPacks; }
+  // The units that the group holds at once, from `start`, a unit's number, on.
+  __device__ __forceinline__ int part() const { return group * kUnits; }
 
   // Whether the group holds the whole row, so that it need not be read again.
-  __device__ __forceinline__ bool is_whole() const { return packs <= part(); }
+  __device__ __forceinline__ bool is_whole() const { return units <= part(); }
 
-  // The position of this thread's e-th edge, or -1.
-  __device__ __forceinline__ int edge(int start, int e) const {
-    const int number = member + e * group;
-    if (start > 0 || number >= head + tail) return -1;
-    return number < head ? number : number + packs * kPack<T>;
-  }
+  // Whether the thread has an edge in the part from `start` on.
+  __device__ __forceinline__ bool has_edge(int start) const { return kHasEdges && start == 0 && edge >= 0; }
 
-  __device__ __forceinline__ uint4 load_bits(const T* from) const {
-    return Plain ? cuda_kernels::load_bits(from) : load_any(from);
+  // A unit of an operand in step with the result.
+  static __device__ __forceinline__ Unit load_unit(const T* __restrict__ from) {
+    if constexpr (kArePacks) {
+      return load_bits(from);
+    } else {
+      return *from;
+    }
   }
 
   // This thread's part of `operand`, a row; undefined where it has nothing. All loads are issued before the first is used.
-  __device__ __forceinline__ void load(const T* __restrict__ operand, int start, Part& some) const {
-    const T* const from = operand + head + (start + member) * kPack<T>;
-    const int left = packs - start - member;
-    if constexpr (!Plain) {
+  __device__ __forceinline__ void load(const T* __restrict__ operand, int start, Part& held) const {
+    const T* const from = operand + head + (start + member) * kUnit;
+    const int left = units - start - member;
 #pragma unroll
-      for (int e = 0; e < some.kEdges; ++e) {
-        some.edges[e] = 0.0f;
-        if (const int at = edge(start, e); at >= 0) some.edges[e] = static_cast<float>(operand[at]);
-      }
-    }
-    if (Plain || aligned(from)) {
-#pragma unroll
-      for (int p = 0; p < kPacks; ++p)
-        if (p * group < left) some.bits[p] = cuda_kernels::load_bits(from + p * group * kPack<T>);
-    } else {
-#pragma unroll
-      for (int p = 0; p < kPacks; ++p)
-        if (p * group < left) some.bits[p] = load_shifted(from + p * group * kPack<T>);
-    }
+    for (int u = 0; u < kUnits; ++u)
+      if (u * group < left) held.units[u] = load_unit(from + u * group * kUnit);
+    if (has_edge(start)) held.edge = operand[edge];
   }
 
   // Adds another operand's part, rounded as it is stored.
-  __device__ __forceinline__ void add(const T* __restrict__ operand, int start, Part& some) const {
-    const auto sum = [](float a, float b) { return static_cast<float>(static_cast<T>(a + b)); };
-    const T* const from = operand + head + (start + member) * kPack<T>;
-    const int left = packs - start - member;
+  __device__ __forceinline__ void add(const T* __restrict__ operand, int start, Part& held) const {
+    Part others;
+    load(operand, start, others);
+    const int left = units - start - member;
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      if (p * group >= left) continue;
-      float values[kPack<T>], more[kPack<T>];
-      unpack<T>(some.bits[p], values);
-      unpack<T>(load_bits(from + p * group * kPack<T>), more);
-      for (int i = 0; i < kPack<T>; ++i) values[i] += more[i];
-      some.bits[p] = packed<T>(values);
+    for (int u = 0; u < kUnits; ++u) {
+      if (u * group >= left) continue;
+      float values[kUnit], more[kUnit];
+      Part::unpack_unit(held.units[u], values);
+      Part::unpack_unit(others.units[u], more);
+      for (int i = 0; i < kUnit; ++i) values[i] += more[i];
+      held.units[u] = Part::packed_unit(values);
     }
-#pragma unroll
-    for (int e = 0; e < some.kEdges; ++e)
-      if (const int at = edge(start, e); at >= 0) some.edges[e] = sum(some.edges[e], static_cast<float>(operand[at]));
+    if (has_edge(start)) held.edge = static_cast<T>(static_cast<float>(held.edge) + static_cast<float>(others.edge));
   }
 
-  // function(at, values, count, p) for this thread's packs p and for its edges, single elements, of which p is the number;
-  // `at` is their position in the row. Values that the function changes do not outlive it.
-  template <class Function>
-  __device__ __forceinline__ void each(int start, const Part& some, Function function) const {
-    const int left = packs - start - member, at = head + (start + member) * kPack<T>;
+  // function(at, values, count, u) for this thread's units u and for its edge, whose u is kUnits; `at` is their position in the
+  // row. Values that the function changes do not outlive it. What it needs of `operands` is loaded before.
+  template <class Function, class... Operands>
+  __device__ __forceinline__ void each(int start, const Part& held, Function function, Operands&... operands) const {
+    const int left = units - start - member, at = head + (start + member) * kUnit;
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      if (p * group < left) {
-        float values[kPack<T>];
-        unpack<T>(some.bits[p], values);
-        function(at + p * group * kPack<T>, values, kPack<T>, p);
+    for (int few = 0; few < kUnits; few += kTogether) {
+      (operands.load(start, few), ...);
+#pragma unroll
+      for (int u = few; u < few + kTogether; ++u) {
+        if (u * group >= left) continue;
+        float values[kUnit];
+        Part::unpack_unit(held.units[u], values);
+        function(at + u * group * kUnit, values, kUnit, u);
       }
     }
-    if constexpr (!Plain) {
-#pragma unroll
-      for (int e = 0; e < some.kEdges; ++e) {
-        float value = some.edges[e];
-        if (const int at = edge(start, e); at >= 0) function(at, &value, 1, e);
-      }
+    if (has_edge(start)) {
+      float value = static_cast<float>(held.edge);
+      function(edge, &value, 1, kUnits);
     }
   }
 
-  // Writes a pack or an edge of a row, in step with the result or not.
+  // Writes a unit or an edge of a row, in step with the result or not.
   __device__ __forceinline__ void write(T* __restrict__ operand, int at, const float* values, int count) const {
-    if (count > 1 && (Plain || aligned(operand + at))) {
+    if (count == 1) {
+      operand[at] = static_cast<T>(values[0]);
+    } else if (!kHasEdges || aligned(operand + at)) {
       store_pack(operand + at, values);
     } else {
       for (int i = 0; i < count; ++i) operand[at + i] = static_cast<T>(values[i]);
@@ -222,10 +223,10 @@ struct Row {
 
   // The same of the result.
   __device__ __forceinline__ void put(T* __restrict__ y, int at, const float* values, int count) const {
-    if (count > 1) {
-      store_pack(y + at, values);
-    } else {
+    if (count == 1) {
       y[at] = static_cast<T>(values[0]);
+    } else {
+      store_pack(y + at, values);
     }
   }
 
@@ -237,52 +238,77 @@ struct Row {
   __device__ __forceinline__ void leave() const { leave_group<Threads, Blocks>(group); }
 };
 
-// function(row) with this thread's row, for a functor: NVRTC takes no generic lambdas. `is_aligned` says whether all operands are. Edges need a group of 16 threads:
-// where a smaller one was launched, a larger one takes several rows in turn.
+// function(row) with this thread's row, for a functor: NVRTC takes no generic lambdas. `are_aligned` says whether all operands are,
+// and `in_step` whether the rows that are read are as far from an aligned address as the result.
 template <class T, int Threads, int Values, int Blocks, class Function>
 __device__ __forceinline__ void with_row(
-    bool is_aligned, int rows, int columns, int group, const T* y, Function function) {
+    bool are_aligned, bool in_step, int rows, int columns, int group, const T* y, Function function) {
   group = min(group, Blocks * Threads);
-  if (is_aligned && columns % kPack<T> == 0) {
-    function(Row<T, Threads, Values, Blocks, true>(rows, columns, group, y, 0, 1));
+  if (are_aligned && columns % kPack<T> == 0) {
+    function(Row<T, Threads, Values, Blocks, Units::kPacks>(rows, columns, group, y));
+  } else if (in_step && group >= 32) {
+    function(Row<T, Threads, Values, Blocks, Units::kShifted>(rows, columns, group, y));
   } else {
-    const int turns = group < 16 ? 16 / group : 1;
-#pragma unroll 1
-    for (int turn = 0; turn < turns; ++turn)
-      function(Row<T, Threads, Values, Blocks, false>(rows, columns, group * turns, y, turn, turns));
+    function(Row<T, Threads, Values, Blocks, Units::kElements>(rows, columns, group, y));
   }
 }
 
 // An operand with a number for every column, as weights are. What the thread's first `Wanted` packs need of it
 // is loaded with the row, before that is reduced; the rest when it is used. Few rows have as many threads as
-// they have packs, and nothing else that hides the time of loading; edges have not. An absent operand (null) has `absent` everywhere.
+// they have packs, and nothing else that hides the time of loading. An absent operand (null) has `absent` everywhere.
 template <class T, int Wanted, class Rows>
 struct ColumnOperand {
-  static constexpr int Early = Rows::kPlain ? Wanted : 0;
+  static constexpr bool kIsAligned = Rows::kArePacks && !Rows::kHasEdges;
+  static constexpr int kEarly = kIsAligned ? Wanted : 0, kUnit = Rows::kUnit, kTogether = Rows::kTogether;
+  using Unit = typename Rows::Unit;
   const Rows& row;
   const T* operand;
-  float absent;
-  uint4 early[Early > 0 ? Early : 1];
+  Unit early[kEarly > 0 ? kEarly : 1], now[kTogether];
+  T edge;
 
-  __device__ __forceinline__ ColumnOperand(const Rows& of, const T* from, float without)
-      : row(of), operand(from), absent(without) {
+  __device__ __forceinline__ ColumnOperand(const Rows& of, const T* from, float absent) : row(of), operand(from) {
+    float values[kUnit];
+    for (float& value : values) value = absent;
+    edge = static_cast<T>(absent);
+    for (Unit& unit : early) unit = Rows::Part::packed_unit(values);
+    for (Unit& unit : now) unit = early[0];
     if (operand == nullptr) return;
-    const T* const first = operand + row.head + row.member * kPack<T>;
-#pragma unroll
-    for (int p = 0; p < Early; ++p)
-      if (p * row.group < row.packs - row.member) early[p] = row.load_bits(first + p * row.group * kPack<T>);
+    get<kEarly>(0, 0, early);
+    if (row.has_edge(0)) edge = operand[row.edge];
   }
 
-  // Those of `count` columns from `at` on, which pack or edge `p` of the thread's part from `start` on has.
-  __device__ __forceinline__ void get(int at, int start, int count, int p, float (&values)[kPack<T>]) const {
-    for (float& value : values) value = absent;
-    if (operand == nullptr) return;
-    if (count == 1) {
-      values[0] = static_cast<float>(operand[at]);
-    } else if (p < Early && start == 0) {
-      unpack<T>(early[p < Early ? p : 0], values);
+  // Loads those of the thread's units from `u` on, of its part from `start` on.
+  __device__ __forceinline__ void load(int start, int u) {
+    if (u < kEarly && start == 0) {
+      now[0] = early[u < kEarly ? u : 0];
+    } else if (operand != nullptr) {
+      get<kTogether>(start, u, now);
+    }
+  }
+
+  static __device__ __forceinline__ Unit load_unit(const T* __restrict__ from) {
+    if constexpr (Rows::kHasEdges) {
+      return load_any(from);
     } else {
-      unpack<T>(row.load_bits(operand + at), values);
+      return Rows::load_unit(from);
+    }
+  }
+
+  template <int Count>
+  __device__ __forceinline__ void get(int start, int few, Unit* units) const {
+    const T* const from = operand + row.head + (start + row.member) * kUnit;
+    const int left = row.units - start - row.member;
+#pragma unroll
+    for (int u = few; u < few + Count; ++u)
+      if (u * row.group < left) units[u - few] = load_unit(from + u * row.group * kUnit);
+  }
+
+  // Those of unit u, which is loaded, or of the edge.
+  __device__ __forceinline__ void values_of(int u, float (&values)[kUnit]) const {
+    if (u == Rows::kUnits) {
+      values[0] = static_cast<float>(edge);
+    } else {
+      Rows::Part::unpack_unit(now[u % kTogether], values);
     }
   }
 };

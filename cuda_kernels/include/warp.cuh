@@ -12,6 +12,18 @@ __device__ __forceinline__ float sum_of(float value, int count) {
   return value;
 }
 
+// The same of two values at once.
+__device__ __forceinline__ void sum_both(float& one, float& other, int count) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    if (distance < count) {
+      const float a = __shfl_xor_sync(0xffffffffu, one, distance), b = __shfl_xor_sync(0xffffffffu, other, distance);
+      one += a;
+      other += b;
+    }
+  }
+}
+
 // The maximum of the same. It ignores NaN, as fmaxf does: callers that need NaN handle it themselves.
 __device__ __forceinline__ float maximum_of(float value, int count) {
 #pragma unroll

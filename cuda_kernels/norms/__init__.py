@@ -12,7 +12,9 @@ __getattr__, __dir__ = lazily(
     from_modules(
         __name__,
         {
-            "rms_norm": each_type("rms_norm", "add_rms_norm", "rms_norm_from"),
+            "rms_norm": each_type(
+                *("rms_norm", "add_rms_norm", "rms_norm_from", "add_rms_norm_from")
+            ),
             "layer_norm": each_type("layer_norm"),
             "group_norm": each_type("group_norm_1d", "group_norm_2d"),
             "softmax": each_type("softmax"),

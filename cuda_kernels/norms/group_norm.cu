@@ -33,7 +33,7 @@ __device__ __forceinline__ void group_norm_of_row(const Rows& row,
   const int of_group = static_cast<int>(row.number % groups) * channels;
   typename Rows::Part held;
   row.load(x, 0, held);
-  const Normalised normal = normalised(row, x, held, channels * size, epsilon);
+  const Normalised normal = normalised(row, x, held, epsilon);
   int start = 0;
   do {
     if (!row.is_whole()) row.load(x, start, held);
@@ -52,13 +52,13 @@ __device__ __forceinline__ void group_norm_of_row(const Rows& row,
           look_up();
         }
         --left;
-        some[i] = normal(some[i]) * factor + summand;
+        some[i] = normal.template of<T>(some[i]) * factor + summand;
       }
       activate<T>(activation, some, count, slope);
       row.put(y, at, some, count);
     });
     start += row.part();
-  } while (start < row.packs);
+  } while (start < row.units);
   row.leave();
 }
 
@@ -77,17 +77,17 @@ struct GroupNormOfRow {
 };
 
 template <class T, int Threads, int Values>
-__global__ void __launch_bounds__(Threads, kResident<Threads, 512>) group_norm(GROUP_NORM_OPERANDS(T)) {
+__global__ void __launch_bounds__(Threads, kResident<Threads, 768>) group_norm(GROUP_NORM_OPERANDS(T)) {
   const GroupNormOfRow<T> of_row = {x, weight, bias, y, groups, channels, size, epsilon, slope, activation};
-  with_row<T, Threads, Values, 1>(aligned(x, y), rows, channels * size, group, y, of_row);
+  with_row<T, Threads, Values, 1>(aligned(x, y), are_in_step(x, y), rows, channels * size, group, y, of_row);
 }
 
 // Rows that the blocks of a cluster share.
 template <class T, int Threads, int Values, int Blocks>
-__global__ void __launch_bounds__(Threads, kResident<Threads, 512>) CUDA_KERNELS_CLUSTER(Blocks)
+__global__ void __launch_bounds__(Threads, kResident<Threads, 768>) CUDA_KERNELS_CLUSTER(Blocks)
     group_norm_wide(GROUP_NORM_OPERANDS(T)) {
   const GroupNormOfRow<T> of_row = {x, weight, bias, y, groups, channels, size, epsilon, slope, activation};
-  with_row<T, Threads, Values, Blocks>(aligned(x, y), rows, channels * size, group, y, of_row);
+  with_row<T, Threads, Values, Blocks>(aligned(x, y), are_in_step(x, y), rows, channels * size, group, y, of_row);
 }
 
 // The same for CPUs, a warp for each group. All its lanes go through each loop together: then they are a vector.

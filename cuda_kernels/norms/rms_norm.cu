@@ -40,19 +40,11 @@ __device__ __forceinline__ void rms_norm_of_row(const Rows& row,
   typename Rows::Part held;
   const auto load = [&](int start) {
     row.load(x, start, held);
-    if constexpr (Adds) {
-      if constexpr (Rows::kPlain) {
-        typename Rows::Part others;
-        row.load(residual, start, others);
-        held.add(others);
-      } else {
-        row.add(residual, start, held);
-      }
-    }
+    if constexpr (Adds) row.add(residual, start, held);
   };
   const int part = row.part();
   load(0);
-  const ColumnOperand<T, Early, Rows> weights(row, weight, 0.0f);
+  ColumnOperand<T, Early, Rows> weights(row, weight, 0.0f);
 
   float squares = 0.0f;
   int start = 0;
@@ -64,20 +56,21 @@ __device__ __forceinline__ void rms_norm_of_row(const Rows& row,
     });
     held.stay_packed();
     start += part;
-  } while (start < row.packs);
+  } while (start < row.units);
   const float scale = rsqrtf(row.of_group(squares, SumLanes()) / columns + epsilon);
 
   start = 0;
   do {
     if (!row.is_whole()) load(start);
-    row.each(start, held, [&](int at, float* some, int count, int p) {
-      float factors[kPack<T>];
-      weights.get(at, start, count, p, factors);
+    const auto write = [&](int at, float* some, int count, int u) {
+      float factors[Rows::kUnit];
+      weights.values_of(u, factors);
       for (int i = 0; i < count; ++i) some[i] *= scale * (From ? offset + factors[i] : factors[i]);
       row.put(y, at, some, count);
-    });
+    };
+    row.each(start, held, write, weights);
     start += part;
-  } while (start < row.packs);
+  } while (start < row.units);
   row.leave();
 }
 
@@ -99,26 +92,30 @@ struct RmsNormOfRow {
   const T *__restrict__ x, const T *__restrict__ residual, const T *__restrict__ weight, T *__restrict__ sum, \
       T *__restrict__ y, float epsilon
 #define FROM_OPERANDS(T) OPERANDS(T), float offset
+#define ADD_FROM_OPERANDS(T) ADD_OPERANDS(T), float offset
 
 // One of blocks, and one of rows that the blocks of a cluster share.
 #define RMS_NORM(NAME, PARAMETERS, ADDS, FROM, RESIDUAL, SUM, OFFSET)                                                \
   template <class T, int Threads, int Values, int Early>                                                            \
-  __global__ void __launch_bounds__(Threads, kResident<Threads, ADDS ? 512 : 1024>)                                 \
+  __global__ void __launch_bounds__(Threads, kResident<Threads, ADDS ? 768 : 1024>)                                 \
       NAME(PARAMETERS, int rows, int columns, int group) {                                                          \
     with_row<T, Threads, Values, 1>(                                                                                \
-        aligned(x, RESIDUAL, weight, SUM, y), rows, columns, group, y,                                              \
+        aligned(x, RESIDUAL, weight, SUM, y), are_in_step(x, y) && (!ADDS || are_in_step(RESIDUAL, y)), rows,       \
+        columns, group, y,                                                                                          \
         RmsNormOfRow<T, Early, ADDS, FROM>{x, RESIDUAL, weight, SUM, y, epsilon, OFFSET, columns});                 \
   }                                                                                                                 \
   template <class T, int Threads, int Values, int Early, int Blocks>                                                \
-  __global__ void __launch_bounds__(Threads, kResident<Threads, 512>) CUDA_KERNELS_CLUSTER(Blocks)                  \
+  __global__ void __launch_bounds__(Threads, kResident<Threads, ADDS ? 512 : 768>) CUDA_KERNELS_CLUSTER(Blocks)       \
       NAME##_wide(PARAMETERS, int rows, int columns, int group) {                                                   \
     with_row<T, Threads, Values, Blocks>(                                                                           \
-        aligned(x, RESIDUAL, weight, SUM, y), rows, columns, group, y,                                              \
+        aligned(x, RESIDUAL, weight, SUM, y), are_in_step(x, y) && (!ADDS || are_in_step(RESIDUAL, y)), rows,       \
+        columns, group, y,                                                                                          \
         RmsNormOfRow<T, Early, ADDS, FROM>{x, RESIDUAL, weight, SUM, y, epsilon, OFFSET, columns});                 \
   }
 #define NONE static_cast<T*>(nullptr)
 RMS_NORM(rms_norm, OPERANDS(T), false, false, NONE, NONE, 0.0f)
 RMS_NORM(rms_norm_from, FROM_OPERANDS(T), false, true, NONE, NONE, offset)
 RMS_NORM(add_rms_norm, ADD_OPERANDS(T), true, false, residual, sum, 0.0f)
+RMS_NORM(add_rms_norm_from, ADD_FROM_OPERANDS(T), true, true, residual, sum, offset)
 
 }  // namespace cuda_kernels

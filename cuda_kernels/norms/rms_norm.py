@@ -38,10 +38,18 @@ def _sum_and_normalised(
     return total, _normalised(total, weight, epsilon)
 
 
+def _sum_and_normalised_from(
+    x: Array, residual: Array, weight: Array | None, epsilon: float, offset: float
+) -> tuple[Array, Array]:
+    total: Array = (x.astype(numpy.float64) + residual.astype(numpy.float64)).astype(x.dtype)
+    return total, _normalised_from(total, weight, epsilon, offset)
+
+
 _FORMS: dict[str, Callable[..., Any]] = {
     "rms_norm": _normalised,
     "add_rms_norm": _sum_and_normalised,
     "rms_norm_from": _normalised_from,
+    "add_rms_norm_from": _sum_and_normalised_from,
 }
 
 
@@ -51,10 +59,10 @@ def declare(form: RowForm, name: str = "", *, function: str = "rms_norm") -> cd.
     Parameters
     ----------
     function
-        "rms_norm", "add_rms_norm" for the sum with a residual, which is a result, too, or
-        "rms_norm_from" for weights that are added to a number and may be absent, which is zeros.
+        "rms_norm"; with "add_" before it for the sum with a residual, which is a result, too; with
+        "_from" behind it for weights that are added to a number and may be absent, which is zeros.
     """
-    adds, is_from = function == "add_rms_norm", function == "rms_norm_from"
+    adds, is_from = function.startswith("add"), function.endswith("from")
     dtype, rows = form.dtype, list[Any]([..., columns])
     operands: list[Operand] = [
         cd.In("x", dtype, rows),

@@ -14,6 +14,8 @@ from custom_dispatch.kernel.operand import Operand
 
 BLOCKS, PACKS = 8, 8
 """Of a cluster that shares rows: its blocks, and the packs that a thread holds there."""
+ELEMENTS = 8
+"""Of a narrow row that is made of elements, those of a thread."""
 MOST_THREADS = 52_800
 """Threads of few rows: a group is as large as this allows, and its row has packs. On an H200 400 on
 each multiprocessor are the most that make a launch faster."""
@@ -49,19 +51,23 @@ class RowForm:
     def group(self, length: Expr = columns, rows: Expr = cd.batch) -> Expr:
         """How many threads have a row: the fewest that can hold it, or more if there are few rows.
 
-        Rows that are not whole packs have up to 30 edges, for which 16 threads have room.
+        Rows that are not whole packs have up to 30 edges, for which 32 threads have room; narrow
+        ones are made of elements.
         """
         size, values = (
             self.threads * self.blocks,
             self.pack * (self.packs if self.blocks == 1 else PACKS),
         )
         group: Expr | int = size
+        few: Expr | int = 32
         while size > _LEAST:
             size //= 2
             are_few = rows <= MOST_THREADS // (2 * size)
             most = cd.where(are_few, size * self.pack, size * values)
             group = cd.where(length <= most, size, group)
-        return cd.maximum(group, cd.where(length % self.pack == 0, _LEAST, 16))
+            if size < 32:
+                few = cd.where(length <= size * ELEMENTS, size, few)
+        return cd.maximum(group, cd.where(length % self.pack == 0, _LEAST, few))
 
     def kernel(
         self,

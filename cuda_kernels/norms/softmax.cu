@@ -55,7 +55,7 @@ __device__ __forceinline__ void softmax_of_row(const Rows& row, const T* __restr
     });
     held.stay_packed();
     start += row.part();
-  } while (start < row.packs);
+  } while (start < row.units);
 
   part = row.of_group(part, ReduceParts());
   const float scale = 1.0f / part.sum, base = shift(part.maximum);
@@ -67,7 +67,7 @@ __device__ __forceinline__ void softmax_of_row(const Rows& row, const T* __restr
       row.put(y, at, some, count);
     });
     start += row.part();
-  } while (start < row.packs);
+  } while (start < row.units);
   row.leave();
 }
 
@@ -83,16 +83,16 @@ struct SoftmaxOfRow {
 };
 
 template <class T, int Threads, int Values>
-__global__ void __launch_bounds__(Threads, kResident<Threads, 1024>)
+__global__ void __launch_bounds__(Threads, kResident<Threads, 1280>)
     softmax(const T* __restrict__ x, T* __restrict__ y, int rows, int columns, int group) {
-  with_row<T, Threads, Values, 1>(aligned(x, y), rows, columns, group, y, SoftmaxOfRow<T>{x, y});
+  with_row<T, Threads, Values, 1>(aligned(x, y), are_in_step(x, y), rows, columns, group, y, SoftmaxOfRow<T>{x, y});
 }
 
 // Rows that the blocks of a cluster share.
 template <class T, int Threads, int Values, int Blocks>
-__global__ void __launch_bounds__(Threads, kResident<Threads, 512>) CUDA_KERNELS_CLUSTER(Blocks)
+__global__ void __launch_bounds__(Threads, kResident<Threads, 768>) CUDA_KERNELS_CLUSTER(Blocks)
     softmax_wide(const T* __restrict__ x, T* __restrict__ y, int rows, int columns, int group) {
-  with_row<T, Threads, Values, Blocks>(aligned(x, y), rows, columns, group, y, SoftmaxOfRow<T>{x, y});
+  with_row<T, Threads, Values, Blocks>(aligned(x, y), are_in_step(x, y), rows, columns, group, y, SoftmaxOfRow<T>{x, y});
 }
 
 }  // namespace cuda_kernels

@@ -15,7 +15,7 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels.norms import layer_norm, rms_norm, softmax
-from cuda_kernels.norms.rows import BLOCKS, MOST_THREADS, PACKS, RowForm
+from cuda_kernels.norms.rows import BLOCKS, ELEMENTS, MOST_THREADS, PACKS, RowForm
 from custom_dispatch.kernel.evaluation import evaluate
 
 Random = np.random.Generator
@@ -32,6 +32,8 @@ KINDS = {
     "add_rms_norm": ("f16", "f32"),
 }
 """The second of each is for thorough tests."""
+FROM_OFFSET = ("rms_norm_from", "add_rms_norm_from")
+"""Of 16 bits, the second is met in models: `test_norm_spellings.py`."""
 CASES = [
     case
     for name, (kind, other) in KINDS.items()
@@ -69,10 +71,10 @@ def rms_norms() -> Shipped:
         for i in (0, 1)
     )
     from_offset = [
-        rms_norm.declare(RowForm(kind, *SMALL), function="rms_norm_from")
-        for kind in ("bf16", "f32")
+        rms_norm.declare(RowForm(kind, *SMALL), function=name)
+        for name, kind in (("rms_norm_from", "bf16"), *((name, "f32") for name in FROM_OFFSET))
     ]
-    return Shipped([*first, from_offset[0]], [*thorough, from_offset[1]])
+    return Shipped([*first, from_offset[0]], [*thorough, *from_offset[1:]])
 
 
 def values(random: Random, kind: str, *shape: int) -> Any:
@@ -167,10 +169,12 @@ def test_rms_norm_with_weights_from_an_offset(
         weight = (values(random, kind, columns).astype(np.float32) * 1e-3).astype(DTYPES[kind])
         for given, offset in ((weight, 1.0), (weight, 0.5), (none, 1.0), (none, 0.25)):
             rms_norms.check(f"rms_norm_from_{kind}", x, given, 1e-5, offset, scale=16)
+            if kind == "f32":
+                rms_norms.check("add_rms_norm_from_f32", x, -2 * x, given, 1e-5, offset, scale=16)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_a_row_has_threads_for_its_packs_and_edges(dtype: str) -> None:
+def test_a_row_has_threads_for_its_packs_and_elements(dtype: str) -> None:
     """As many as can hold it, and more where there are few rows, up to a cluster's."""
     form = RowForm(dtype, blocks=BLOCKS)
     most, group = form.threads * BLOCKS, form.group()
@@ -179,7 +183,7 @@ def test_a_row_has_threads_for_its_packs_and_edges(dtype: str) -> None:
             threads = evaluate(group, {"batch": rows, "columns": length})
             assert threads in {2 << shift for shift in range(11)}
             assert threads * PACKS * form.pack >= min(length, most * PACKS * form.pack)
-            assert threads >= (2 if length % form.pack == 0 else 16)
+            assert threads >= (2 if length % form.pack == 0 else min(32, length // ELEMENTS))
             if 2 * threads <= min(most, length // form.pack):
                 assert 2 * threads * rows > MOST_THREADS
 
