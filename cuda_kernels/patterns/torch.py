@@ -94,6 +94,13 @@ def _add_rms_norm_as_in_llama(
     return total, _rms_norm_as_in_llama(total, weight, epsilon)
 
 
+def _add_rms_norm_from(
+    x: Tensor, residual: Tensor, epsilon: float, offset: float, weight: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    total = x + residual
+    return total, RMS_NORM_FROM(total, weight, epsilon, offset)
+
+
 def _layer_norm(
     x: Tensor, epsilon: float, weight: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
@@ -308,6 +315,7 @@ _EVERYTHING = (
     "rotary_any",
     "add_rms_norm",
     "rms_norm",
+    "add_rms_norm_from",
     "rms_norm_from",
     "layer_norm",
     "write_cache",
@@ -339,6 +347,9 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     ),
     "add_rms_norm": lambda: _each(
         norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama, rewrites=write_rms_norms
+    ),
+    "add_rms_norm_from": lambda: _each(
+        norms, "add_rms_norm_from", _add_rms_norm_from, rewrites=write_every_rms_norm
     ),
     "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm, rewrites=write_layer_norms),
     "softmax": lambda: _each(

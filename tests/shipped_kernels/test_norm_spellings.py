@@ -16,7 +16,10 @@ from cuda_kernels.patterns import torch as shipped
 from tests.places import replaced_in_torch
 
 SIZE = 24
-PATTERNS = [shipped.add_rms_norm, shipped.rms_norm, shipped.rms_norm_from, shipped.layer_norm]
+PATTERNS = [
+    *(shipped.add_rms_norm, shipped.rms_norm, shipped.add_rms_norm_from, shipped.rms_norm_from),
+    shipped.layer_norm,
+]
 
 
 def mean(x: Tensor) -> Tensor:
@@ -66,6 +69,10 @@ SPELLINGS: dict[str, tuple[str, Callable[..., Tensor]]] = {
     "a power": ("rms_norm", gemma3n),
     "of a product": ("rms_norm", lambda x, weight, _: gemma3n(x * 2.0, weight, x)),
     "one and the weight": ("rms_norm_from", gemma),
+    "of a sum, one and the weight": (
+        "add_rms_norm_from",
+        lambda x, weight, bias: gemma(x + bias.expand(x.shape).flip(-1), weight, bias),
+    ),
     "no weight": ("rms_norm_from", lambda x, *_: x * torch.rsqrt(mean(x.square()) + 1e-5)),
     "PyTorch's, without weight": ("rms_norm_from", lambda x, *_: functional.rms_norm(x, (SIZE,))),
     "PyTorch's, without epsilon": (
