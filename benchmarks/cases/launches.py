@@ -1,19 +1,20 @@
 """What `gpu/sanitize.py` launches: kernels, sizes, and how they are shared out to processes.
 
-Matrix products differ in element type, layout and the numbers of their tiles; of each combination
-one instance is taken, with another epilogue each. Of everything else all instances are. Sizes are
-small and odd, and half of the launches begin one element beside an aligned address.
+Matrix products, attention and quantised weights differ in element types, layouts, epilogues and the
+numbers of their tiles; of each code and numbers one instance is taken, of another type each time.
+Of everything else all instances are. Sizes are small and odd, and half of the launches begin one
+element beside an aligned address. What there are no sizes for, benchmarks of its own launch.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.lib.bare_launch import PORTABLE, Subject, declared, subjects
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.expr import Condition, Dim
 from custom_dispatch.kernel.target import Target
@@ -27,6 +28,9 @@ def _dims(names: str, *rows: tuple[int, ...]) -> list[dict[str, int]]:
     return [dict(zip(names.split(), row, strict=True)) for row in rows]
 
 
+TYPES = re.compile(r"__half|__nv_\w+|\bfloat\b|cuda_kernels::(Identity|Gelu\w*|Silu|Relu)\b")
+MANY_TYPES = ("gemm", "scaled", "attention", "quantised")
+"""Modules of which there are many instances that differ in types alone."""
 SAME_CODE = ("flat",)
 """Modules that declare instances of others once more, for operands of other ranks."""
 SMALL_MODULES = (
@@ -84,14 +88,32 @@ SIZES = {
         (300, 520, 64, 1, 1),
     ),
     "gated": _dims("batch n k", (1, 40, 96), (16, 17, 33), (3, 65, 72), (7, 1, 1)),
-    "attention": _dims(
-        "batch heads kv_heads queries keys",
-        (1, 1, 1, 1, 1),
-        (2, 4, 2, 65, 64),
-        (1, 8, 2, 1, 100),
-        (1, 3, 1, 130, 257),
-        (1, 2, 1, 7, 300),
-        (2, 4, 1, 1, 63),
+    "attention": [
+        row | {"mask_batches": row["batch"], "mask_heads": 1, "mask_rows": row["queries"]}
+        for row in _dims(
+            "batch heads kv_heads queries keys dim value_dim scales pages page_size table_width",
+            (1, 1, 1, 1, 1, 32, 32, 1, 3, 16, 2),
+            (2, 4, 2, 65, 64, 64, 64, 1, 7, 16, 5),
+            (1, 8, 2, 1, 100, 40, 40, 2, 9, 16, 7),
+            (1, 3, 1, 130, 257, 64, 24, 1, 20, 16, 17),
+            (1, 2, 1, 7, 300, 24, 64, 1, 5, 64, 5),
+            (2, 4, 1, 1, 63, 8, 8, 1, 9, 16, 4),
+        )
+    ],
+    "convolution": _dims(
+        "images channels height width filters of_group rows columns stride_h stride_w padding_h "
+        "padding_w dilation_h dilation_w",
+        (1, 8, 9, 13, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1),
+        (2, 6, 7, 20, 6, 1, 3, 5, 2, 1, 1, 2, 1, 1),
+        (1, 16, 5, 40, 24, 8, 1, 2, 1, 3, 0, 0, 1, 1),
+    ),
+    "sort": _dims("batch n", (3, 7), (2, 300), (1, 1000)),
+    "grouped": _dims("rows groups n k", (7, 3, 65, 200), (130, 4, 72, 64), (33, 1, 40, 72)),
+    "selective_scan": _dims(
+        "batch length heads elements rates groups states",
+        (1, 5, 2, 16, 16, 1, 16),
+        (2, 70, 4, 24, 1, 2, 16),
+        (1, 33, 2, 40, 1, 1, 128),
     ),
     "quantised": [
         row
@@ -125,7 +147,7 @@ class Case:
 
 def _is_needed(condition: Condition, module: str) -> bool:
     """Whether a kernel is wrong without it; the others say where a choice finds it fast."""
-    if module == "gemm":
+    if module == "gemm" or condition.operator == "<=":
         return isinstance(condition.left, Dim) and condition.operator == "<="
     return condition.operator not in (">", ">=")
 
@@ -139,39 +161,40 @@ def fits(subject: Subject, rows: Iterable[dict[str, int]]) -> Iterator[dict[str,
         if "m" in dims and "m" not in names:  # a product of leading dims and weights
             dims["batch"] *= dims["m"]
         dims = {name: size for name, size in dims.items() if name in names}
-        if all(holds(item, dims) for item in needed):
+        if {*dims} == names and _holds(needed, dims):
             yield dims
+
+
+def _holds(conditions: Iterable[Condition], dims: dict[str, int]) -> bool:
+    try:
+        return all(holds(item, dims) for item in conditions)
+    except DeclarationError:  # a difference below zero
+        return False
 
 
 def cases(subject: Subject) -> list[Case]:
     """The launches of a kernel, aligned and not, causal and not, with and without what may lack."""
-    if subject.module not in SIZES:
-        sys.exit(f"benchmarks/gpu/sanitize.py has no sizes for cuda_kernels.{subject.module}.")
-    found = [
+    return [
         Case(subject, dims, count & 1, bool(count & 2), count % 3 != 1)
-        for count, dims in enumerate(fits(subject, SIZES[subject.module]))
+        for count, dims in enumerate(fits(subject, SIZES.get(subject.module, [])))
     ]
-    if not found:
-        sys.exit(f"benchmarks/gpu/sanitize.py has no sizes that {subject.key} can compute.")
-    return found
 
 
 def chosen() -> list[Subject]:
-    """What is launched."""
-    found: dict[tuple[str, ...], Subject] = {}
-    products: dict[tuple[str, ...], list[Subject]] = {}
+    """What is launched, where there are sizes for it."""
+    found: dict[tuple[str, ...], list[Subject]] = {}
     for subject in subjects():
-        if subject.module in SAME_CODE:
-            continue
-        if subject.module != "gemm":
-            found.setdefault(subject.code, subject)
-            continue
-        arguments = subject.form.entry.partition("<")[2].rstrip(">").split(", ")
-        numbers = [each for each in arguments if each in ("true", "false") or each.isdecimal()]
-        kind = str(subject.form.abi.bindings[0].dtype)
-        products.setdefault((subject.source, kind, *numbers), []).append(subject)
-    some = [same[7 * turn % len(same)] for turn, same in enumerate(products.values())]
-    return [*found.values(), *some]
+        if subject.module in MANY_TYPES:
+            entry = TYPES.sub("", subject.form.entry)
+            key: tuple[str, ...] = (subject.source, subject.target, entry)
+        else:
+            key = subject.code
+        if subject.module not in SAME_CODE:
+            found.setdefault(key, []).append(subject)
+    return [
+        same[7 * turn % len(same)] if same[0].module in MANY_TYPES else same[0]
+        for turn, same in enumerate(found.values())
+    ]
 
 
 def elsewhere() -> list[Subject]:
@@ -196,8 +219,8 @@ def launches(only: str = "") -> dict[str, list[Case]]:
     """By group, of those that a regular expression finds; neighbours have the same code."""
     found: dict[str, list[Case]] = {}
     for subject in chosen():
-        if re.search(only, group(subject)):
-            found.setdefault(group(subject), []).extend(cases(subject))
+        if re.search(only, group(subject)) and (of_subject := cases(subject)):
+            found.setdefault(group(subject), []).extend(of_subject)
     return found
 
 

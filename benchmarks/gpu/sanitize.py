@@ -7,7 +7,7 @@ compute-sanitizer
     python -m benchmarks gpu.sanitize run DIRECTORY [--save FILE]
 
 `check` is the same launches without a tool; `build DIRECTORY --save FILE` writes what each instance
-takes of a multiprocessor, as JSON.
+takes of a multiprocessor, as JSON, in the place of what the file has of the same sources.
 
 Inputs are drawn on the host and copied with cuMemcpyHtoD, and nothing but the kernels runs on the
 GPU (`lib/bare_launch.py`). So initcheck sees every write there is, and neither filters nor
@@ -26,6 +26,7 @@ Each tool and part of the kernels is a process of its own, as many at once as th
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -36,6 +37,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
+from typing import Any
 
 import numpy
 
@@ -190,6 +192,14 @@ def text(verdicts: list[Verdict], seconds: float) -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_others(file: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was built, and what a file has of other sources."""
+    before = json.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
+    built = {row["source"] for row in rows}
+    others = [row for row in before if row["source"] not in built]
+    return sorted([*others, *rows], key=lambda row: (row["source"], row["target"], row["entry"]))
+
+
 def main() -> int:
     """Build, check or run."""
     options = parser(__doc__)
@@ -204,10 +214,9 @@ def main() -> int:
             given.directory, [item for item in chosen() if re.search(given.only, group(item))]
         )
         if given.save:
-            same = elsewhere()
-            library = cd.build([item.form for item in same], [PORTABLE])
-            rows += resources(library, same)
-            save(given.save, "gpu.sanitize build", rows=rows)
+            same = [item for item in elsewhere() if re.search(given.only, group(item))]
+            rows += resources(cd.build([item.form for item in same], [PORTABLE]), same)
+            save(given.save, "gpu.sanitize build", rows=with_others(given.save, rows))
         count = sum(map(len, launches(given.only).values()))
         print(f"{len(rows)} instances, {count} launches")
         return 0

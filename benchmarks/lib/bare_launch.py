@@ -177,7 +177,8 @@ def drawn(
     """Random inputs by operand name, without the optional ones if not all are to be there."""
     found: dict[str, Array | Repeated] = {}
     for operand in kernel.inputs:
-        if isinstance(operand, Buffer) and (all_there or not operand.optional):
+        is_there = all_there and operand.name != "spans"  # that another kernel makes
+        if isinstance(operand, Buffer) and (is_there or not operand.optional):
             shape = shape_of(operand, dims)
             size = math.prod(shape)
             if size <= _DRAWN:
@@ -195,7 +196,13 @@ def _values(
 ) -> Array:
     dtype = operand.dtype.to_numpy()
     if operand.name == "lengths":
-        return random.integers(0, dims["keys"] + 1, shape).astype(dtype)
+        keys = dims["table_width"] * dims["page_size"] if "pages" in dims else dims["keys"]
+        return random.integers(0, keys + 1, shape).astype(dtype)
+    if operand.name == "table":
+        return random.integers(0, dims["pages"], shape).astype(dtype)
+    if operand.name == "offsets":  # the ends of groups of rows
+        ends = numpy.sort(random.integers(0, dims["rows"] + 1, shape))
+        return numpy.append(ends[1:], dims["rows"]).astype(dtype)
     if operand.name == "positions":  # each once, some of them from the end, and some outside
         keys = dims["keys"]
         found = random.permutation(max(keys, *shape) + 2)[: shape[0]]
@@ -218,7 +225,8 @@ def numbers_of(kernel: cd.Kernel, *, causal: bool) -> dict[str, float]:
     """The scalars that a call gives."""
     given: dict[str, float] = {"scale": 0.125, "epsilon": 1e-5, "causal": causal}
     given |= {"offset": 1.0, "slope": 0.25, "activation": 2, "kind": int(causal)}
-    given["gate_is_second"] = causal
+    given |= dict.fromkeys(("gate_is_second", "descending"), causal)
+    given |= {"softcap": 20.0, "times_dt": 1, "plain": 0, "pairs_in": 0, "pairs_out": 1}
     buffers = {item.name for item in kernel.inputs if isinstance(item, Buffer)}
     return {item.name: given[item.name] for item in kernel.inputs if item.name not in buffers}
 
