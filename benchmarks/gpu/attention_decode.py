@@ -6,10 +6,11 @@ PyTorch
     python -m benchmarks gpu.attention_decode check DIRECTORY
     python -m benchmarks gpu.attention_decode run DIRECTORY [--save FILE] [--seconds N]
 
-`run` draws sizes from a grid in an order of their own, the same each time, and stops
-after `--seconds`. A time is that of a CUDA graph of launches over buffers that do not fit into the
-L2 cache together. PyTorch's is the fastest of its backends, with the heads that share keys as they
-are and folded into the queries.
+`run` draws sizes at random, the same for each `--seed`, and stops after `--seconds`: 1 to 64
+sequences, any number of heads of keys, 1 to 160 query rows on each, and caches of 1000 to 32768.
+A time is that of a CUDA graph of launches over buffers that do not fit into the L2 cache together.
+PyTorch's is the fastest of its backends, with the heads that share keys as they are and folded into
+the queries.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from benchmarks.cases.attention import Inputs, exact, inputs, wrong
 from benchmarks.cases.attention_caches import EIGHT_BITS, Cached
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import in_graph
-from cuda_kernels.attention.choices import choose
+from cuda_kernels.attention.choices import choose, choose_any_head
 from cuda_kernels.attention.decode import decode, decode_cache, forms_of
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.paged import paged
@@ -40,9 +41,13 @@ if TYPE_CHECKING:
 
 TARGET = "cuda:sm_90a"
 NAMES = ("batch", "heads", "kv_heads", "queries", "keys", "dim")
-BATCHES, QUERIES, KEYS = (1, 4, 16, 64), (1, 2, 5, 16, 64), (1000, 3000, 8192, 32768)
-HEADS = ((32, 8), (32, 32), (32, 4), (28, 4), (71, 1), (64, 1))
-DIMS = (64, 128)
+BATCHES = (1, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+HEADS = (
+    *((32, 8), (32, 32), (32, 4), (28, 4), (71, 1), (64, 1), (16, 2), (40, 8), (96, 1), (24, 2)),
+    *((48, 3), (12, 12), (128, 1), (64, 8)),
+)
+DIMS = (64, 64, 128, 128, 128, 80, 96, 192, 256)
+"""More often the usual ones."""
 COLD, MOST, FEWEST = 300 << 20, 24, 3
 """Bytes that launches of a graph read together, and how many launches it has."""
 POOL = 1 << 31
@@ -75,14 +80,21 @@ class Row:
         return self.size["heads"] // self.size["kv_heads"] * self.size["queries"]
 
 
-def sizes() -> Iterator[tuple[int, ...]]:
-    """As `NAMES` has them, in a fixed random order."""
-    found = list(itertools.product(BATCHES, HEADS, QUERIES, KEYS, DIMS))
-    order = random.Random(21)  # noqa: S311 - no secret
-    order.shuffle(found)
-    for batch, (heads, kv_heads), queries, keys, dim in found:
+def sizes(seed: int) -> Iterator[tuple[int, ...]]:
+    """As `NAMES` has them, without an end."""
+    drawn = random.Random(seed)  # noqa: S311 - no secret
+    while True:
+        batch, (heads, kv_heads) = drawn.choice(BATCHES), drawn.choice(HEADS)
+        queries = max(1, round(2 ** drawn.uniform(0, 7.3) * kv_heads / heads))
+        keys, dim = round(1000 * 2 ** drawn.uniform(0, 5.03)), drawn.choice(DIMS)
         if batch * kv_heads * keys * dim <= POOL // 2:
             yield batch, heads, kv_heads, queries, keys, dim
+
+
+def head_of(dim: int) -> Head:
+    """The kernels' own size of a head, or the smallest of the largest that take it."""
+    fits = (head for head in UP_TO if dim <= min(head.columns, head.value_columns))
+    return dim if dim in HEAD_SIZES else next(fits)
 
 
 def backends(q: Any, k: Any, v: Any) -> dict[str, Callable[[], Any]]:
@@ -133,7 +145,7 @@ class Bench:
     def __init__(self, directory: Path, pool: int = 0) -> None:
         import torch
 
-        self._choices = {dim: choose("bf16", dim) for dim in DIMS}
+        self._choices = {dim: _choice(dim) for dim in DIMS}
         self._objects = gpu_objects.Objects(directory)
         self._pool = []
         if pool:
@@ -157,7 +169,7 @@ class Bench:
 
     def chosen(self, size: tuple[int, ...]) -> cd.Kernel:
         """The kernel that calls get."""
-        dims = dict(zip(NAMES[:-1], size, strict=False))
+        dims = dict(zip(NAMES, size, strict=True)) | {"value_dim": size[-1]}
         return gpu_objects.kernel_for(self._choices[size[-1]], dims, Target.parse(TARGET))
 
     def measured(self, size: tuple[int, ...]) -> Row:
@@ -169,7 +181,7 @@ class Bench:
         count = min(MOST, max(FEWEST, COLD // moved))
         calls: dict[str, list[Callable[[], Any]]] = {}
         chosen = self.chosen(size)
-        forms = {kernel.name: kernel for kernel in plain_of(dim)} | {chosen.name: chosen}
+        forms = {kernel.name: kernel for kernel in plain_of(head_of(dim))} | {chosen.name: chosen}
         for number in range(count):
             q = torch.randn(batch, heads, queries, dim, device="cuda").to(torch.bfloat16)
             given = Inputs(q, *self.views(size, number), None, dim**-0.5, False)
@@ -193,10 +205,15 @@ class Bench:
         return Row(of, name, ours[name], by, times[by], ours)
 
 
-def run(directory: Path, seconds: float) -> list[Row]:
+def _choice(dim: int) -> cd.Choice:
+    head = head_of(dim)
+    return choose("bf16", head) if isinstance(head, int) else choose_any_head("bf16", "keys")
+
+
+def run(directory: Path, seconds: float, seed: int) -> list[Row]:
     """Time as many sizes as there is time for."""
     bench, rows, start = Bench(directory, POOL), [], time.perf_counter()
-    for size in sizes():
+    for size in sizes(seed):
         if time.perf_counter() - start > seconds:
             break
         rows.append(bench.measured(size))
@@ -250,7 +267,8 @@ def _print(what: str, speeds: list[float]) -> None:
         print(f"{what:20} {mean:.2f} of {len(speeds)}, least {min(speeds):.2f}, {slow} below 0.85")
 
 
-ALL_HEADS: tuple[Head, ...] = (*DIMS, *UP_TO)
+HEAD_SIZES = (64, 128)
+ALL_HEADS: tuple[Head, ...] = (*HEAD_SIZES, *UP_TO)
 STORED, FN = (UP_TO[0], UP_TO[2], UP_TO[5]), "f8E4M3FN"
 PAGE_SIZES = (16, 64, 5, 256)
 
@@ -278,7 +296,7 @@ def stored_of(head: Head) -> list[cd.Kernel]:
 
 def kernels() -> list[cd.Kernel]:
     """What is built."""
-    found = [c.own(each) for c in (choose("bf16", d) for d in DIMS) for each in c.kernels]
+    found = [c.own(each) for c in (choose("bf16", d) for d in HEAD_SIZES) for each in c.kernels]
     for head in ALL_HEADS:
         found += [*(plain_of(head) if isinstance(head, UpTo) else []), *caches_of(head)]
         found += stored_of(head)
@@ -355,6 +373,7 @@ def main() -> int:
     """Build, check or run."""
     parser = gpu_command.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=21)
     options = parser.parse_args()
     if options.what == "build":
         library = cd.build(kernels(), [TARGET], image="cubin")
@@ -363,7 +382,7 @@ def main() -> int:
     if options.what == "check":
         return check(options.directory)
     kept = caches(options.directory)
-    rows = run(options.directory, options.seconds)
+    rows = run(options.directory, options.seconds, options.seed)
     summary(rows)
     if options.save:
         gpu_command.save(

@@ -26,10 +26,15 @@ queries and keys.
 makes s of them c tanh(s / c) before the mask is added, and with sinks, a score of each head that no
 key has; a cap of 0 is none, and sinks may be left out.
 
+`latent_attention_{dtype}` and `paged_latent_attention_{dtype}` are a decoding step of DeepSeek's
+multi-head latent attention: a cache of vectors of 576 that all heads share.
+
 `rotary_{dtype}`, `rotary_by_position_{dtype}` and `write_cache_{dtype}` are what a decoder does to
-queries, keys and values first; `rotary_any_{dtype}` and `rotary_any_by_position_{dtype}` take pairs
-beside each other, too, and turn a part of a head. `_bshd` in place of `_by_position` leaves heads
-where they are: [batch, length, heads, dim]. A kernel is declared when its name is first used.
+queries, keys and values first; `write_pages_{dtype}` and `write_pages_{dtype}_{f8}` write into
+caches in pages, `write_pages_bshd_...` where these are by position, or into those of 8 bits.
+`rotary_any_{dtype}` and `rotary_any_by_position_{dtype}` take pairs beside each other, too, and
+turn a part of a head. `_bshd` in place of `_by_position` leaves heads where they are: [batch,
+length, heads, dim]. A kernel is declared when its name is first used.
 """
 
 from cuda_kernels.attention.names import (
@@ -43,8 +48,10 @@ from cuda_kernels.attention.names import (
     CACHED_SMALL,
     CAPPED,
     FLAT,
+    LATENT,
     PAGED,
     SPANS,
+    WRITE_PAGES,
 )
 from cuda_kernels.shared.lazily import each_type, from_modules, lazily
 
@@ -59,11 +66,12 @@ __getattr__, __dir__ = lazily(
                 *(*CACHED_SMALL, *PAGED),
             ],
             "flat": FLAT,
+            "latent": LATENT,
             "mask_spans": SPANS,
             "simt": ["declare"],
             "rotary": each_type("rotary", "rotary_apart", "rotary_by_position", "rotary_bshd"),
             "rotary_any": each_type("rotary_any", "rotary_any_by_position", "rotary_any_bshd"),
-            "write_cache": each_type("write_cache"),
+            "write_cache": [*each_type("write_cache"), *WRITE_PAGES],
         },
     ),
 )

@@ -51,7 +51,8 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
                                        int mask_batches,
                                        int mask_heads,
                                        const int* __restrict__ lengths,
-                                       const Form& form) {
+                                       const Form& form,
+                                       int window = 0) {
   constexpr int pieces = Head::kValueColumns / kWidth;
   const int dim = head_sizes.dim(), value_dim = head_sizes.value_dim();
   extern __shared__ float4 shared[];
@@ -122,7 +123,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
       } else if (hides && !of_tile.shows(of_tile.row(i), min(key, keys - 1))) {
         score = -INFINITY;
       }
-      score = key < seen && !(causal && key > query + offset) ? score : -INFINITY;
+      score = key < seen && !(causal && key > query + offset) && !(window > 0 && key <= query + offset - window) ? score : -INFINITY;
       const float before = tiles.maxima[i];
       float maximum = fmaxf(before, score);
       for (int distance = kWidth / 2; distance > 0; distance /= 2)
@@ -236,9 +237,10 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         int keys,
                                                                         int dim,
                                                                         int value_dim,
-                                                                        float*) {
+                                                                        float*,
+                                                                        const int* __restrict__ window) {
   attend<T, Head, kByHeads>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
-                         false, nullptr, 1, 1, lengths, ScoreForm<T>{});
+                         false, nullptr, 1, 1, lengths, ScoreForm<T>{}, window == nullptr ? 0 : *window);
 }
 
 }  // namespace cuda_kernels

@@ -18,84 +18,15 @@
 // Memory traffic: 2 (dim + value_dim) bytes for each key, KV head and tile of rows, of which tiles but the first hit the L2
 // cache; and two partial results for each worker, at most.
 
-#include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
-#include "../include/decode_work.cuh"
+#include "../include/decode_problem.cuh"
 #include "../include/small_floats.cuh"
-#include "../include/wgmma_registers.cuh"
 
 namespace cuda_kernels {
 
 // Of a block: a warp for each 16 rows, and at least four.
 template <int Groups>
 constexpr int kWarps = Groups < 4 ? 4 : Groups;
-
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-constexpr bool kHasWarpgroups = true;
-#else
-constexpr bool kHasWarpgroups = false;
-#endif
-
-// Where the keys and values of sequences are, which are of type U: [batch, kv_heads, cache, dim] or by position; with pages,
-// [pages, kv_heads, page_size, dim] or by position, of which a sequence has those that its row of the table says.
-template <class U, bool HasPages>
-struct Caches {
-  using Type = U;
-  static constexpr bool kHasPages = HasPages;
-  const int* table = nullptr;  // [batch, table_width]
-  int pages = 0, page_size = 0, table_width = 0;
-  // What keys and values are multiples of, of each head of keys or one for all; null if of 1.
-  const float* key_scales = nullptr;
-  const float* value_scales = nullptr;
-  int scales = 1;
-
-  __device__ __forceinline__ float scale(const float* of, int kv_head) const {
-    return of == nullptr ? 1.0f : of[scales == 1 ? 0 : kv_head];
-  }
-};
-
-// What a call computes, beside sizes and places: the operands of the kernels below.
-template <class T, class Cache, class... Form>
-struct Problem {
-  const void* mask;
-  const int* spans;
-  const int* lengths;  // of sequences, or null
-  int mask_batches, mask_heads, mask_rows;
-  bool mask_is_bool, causal;
-  float scale;
-  int heads, kv_heads, queries, cache;
-  Cache caches;
-  ScoreForm<T, Form...> form;
-
-  // The keys of a sequence.
-  __device__ __forceinline__ int keys(int sequence) const {
-    return lengths == nullptr ? cache : max(0, min(lengths[sequence], cache));
-  }
-};
-
-// Of the rows of a partial result: the maximum, as a power of two, and the sum of weights (the log-sum-exp in two parts).
-template <int Rows>
-struct RowSums {
-  float maxima[Rows], weights[Rows];
-};
-
-// Four columns of a row of a result, before it is divided by the sum of its weights.
-struct Four {
-  float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-  float maximum = -INFINITY, weight = 0.0f;
-
-  // Adds those of another partial result.
-  __device__ __forceinline__ void add(float other_maximum, float other_weight, const float4& other) {
-    const float high = fmaxf(maximum, other_maximum), base = high == -INFINITY ? 0.0f : high;
-    const float old = power_of_two(maximum - base), share = power_of_two(other_maximum - base);
-    sum.x = sum.x * old + other.x * share;
-    sum.y = sum.y * old + other.y * share;
-    sum.z = sum.z * old + other.z * share;
-    sum.w = sum.w * old + other.w * share;
-    weight = weight * old + other_weight * share;
-    maximum = high;
-  }
-};
 
 template <class T, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout, class Cache, class... Form>
 __device__ __forceinline__ void decode(const Head& head_sizes,
@@ -118,8 +49,6 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
   constexpr int kKeyTile = kTileBytes<Keys, kKeyWords>, kStage = kKeyTile + kTileBytes<Keys, kValueWords>;
   constexpr int kStepKeys = kKeyGroups * Keys;
   static_assert(kRows * kValueColumns * 4 <= Stages * kStage, "a partial result reuses stages");
-  // Each four warps of tiles of 64 or 128 rows multiply as a warpgroup: tiles and registers are the same as for warps.
-  constexpr bool kIsWarpgroup = kHasWarpgroups && Groups % 4 == 0 && kOfWord == 1;
   // Those of the groups of warps, and of the block.
   __shared__ RowSums<kRows> row_sums[kKeyGroups == 1 || Cluster == 1 ? kKeyGroups : kKeyGroups + 1];
   constexpr int kOfBlock = kKeyGroups == 1 ? 0 : kKeyGroups;
@@ -138,7 +67,6 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
       of_k{kv_heads, rows_of_caches, key_words}, of_v{kv_heads, rows_of_caches, value_words};
   const unsigned short* const key_words_of_all = reinterpret_cast<const unsigned short*>(k);
   const unsigned short* const value_words_of_all = reinterpret_cast<const unsigned short*>(v);
-  const Placement<kPlacesResults<Layout>> of_out{problem.heads, queries, head_sizes.value_dim()};
 
   const unsigned query_tile = shared_address(shared);
   char* const areas = shared + kTileBytes<kRows, kColumns>;  // of stages, and then of partial results
@@ -154,29 +82,24 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     }
   };
 
-  const Work<kStepKeys> work(problem.lengths, problem.cache, batches, kv_heads * tiles, gridDim.x / Cluster, Cluster, least);
+  const Work<kStepKeys> work(problem.lengths, problem.reach(kStepKeys), batches, kv_heads * tiles, gridDim.x / Cluster, Cluster, least);
   const int worker = blockIdx.x / Cluster;
   if (worker >= work.workers) return;
   const Arrivals<Cluster> arrivals{scratch, work.workers};
-  // Of workers, in memory: two partial results, each with its sums and their rows'.
-  constexpr int kPartial = kRows * kValueColumns + 2 * kRows;
-  float* const of_workers = scratch + Arrivals<Cluster>::kFloats * Cluster * work.workers;
+  const WorkersResults<kRows, kValueColumns> of_workers{scratch + Arrivals<Cluster>::kFloats * Cluster * work.workers};
+  using Part = TilePart<T, Cache, Form...>;
 
   Piece piece = work.first_piece(worker);
 #pragma unroll 1
   for (; piece.begin < piece.end; work.next(piece)) {
-    const int tile = piece.number % tiles, kv_head = piece.number / tiles, batch = piece.sequence;
-    const int first_row = tile * kRows, tile_rows = min(kRows, rows - first_row);
+    const Part part = Part::template of<kRows, kStepKeys>(problem, piece, tiles);
+    const int batch = part.batch, kv_head = part.kv_head, first_row = part.first_row, tile_rows = part.rows;
+    const int seen = part.seen, begin = part.begin, end = part.end;
     const unsigned short* const keys_of_head = key_words_of_all + of_k.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
     const unsigned short* const values_of_head = value_words_of_all + of_v.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
-    const int masks = problem.mask_heads == 1 ? 1 : group, keys = problem.keys(batch);
-    const HeadMask of_head(problem.mask, problem.spans, problem.mask_is_bool, sizeof(T), problem.mask_batches,
-                           problem.mask_heads, problem.mask_rows, keys, batch, kv_head * group);
-    const Span span = of_head.span_of_heads(masks);
-    const TileMask of_tile = of_head.of_tile(0, span);
     const Scoring<T, ScoreForm<T, Form...>> scoring{
-        problem.form, of_tile, problem.causal, problem.scale * problem.caches.scale(problem.caches.key_scales, kv_head),
-        problem.lengths == nullptr ? 0 : keys - queries};
+        problem.form, part.of_tile, problem.causal,
+        problem.scale * problem.caches.scale(problem.caches.key_scales, kv_head), part.before(problem)};
 
     copy_rows<kRows, kColumns, kThreads, Head::kIsExact>(
         query_tile, head_sizes.dim(), tile_rows, threadIdx.x, packs, [&](int row, int) {
@@ -184,15 +107,6 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
         });
     cp_async_commit();
 
-    // Of the tile's queries, the first sees the fewest keys and the last the most, if they see only those before them.
-    const bool is_one_head = first_row / queries == (first_row + tile_rows - 1) / queries;
-    const int first_query = is_one_head ? first_row % queries : 0;
-    const int last_query = is_one_head ? (first_row + tile_rows - 1) % queries : queries - 1;
-    const int seen = min(scoring.seen(last_query), span.end), seen_by_all = scoring.seen(first_query);
-    // This worker's steps of those that there are.
-    const int first_step = min(span.begin, max(seen, 0)) / kStepKeys;
-    const int steps = max((seen + kStepKeys - 1) / kStepKeys - first_step, 0);
-    const int begin = first_step + piece.part(piece.begin, steps), end = first_step + piece.part(piece.end, steps);
     const int* const table =
         Cache::kHasPages ? problem.caches.table + batch * static_cast<long long>(problem.caches.table_width) : nullptr;
     auto load = [&](int step, int stage) {
@@ -261,9 +175,8 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
 
     cp_async_wait<Stages - 1>();
     __syncthreads();
-    // Queries stay in registers, if there is room; for a warpgroup in shared memory, because ptxas 13.0 reuses registers that
-    // hold an operand of wgmma for a whole loop.
-    constexpr bool kKeepsQueries = !kIsWarpgroup && kColumns / 4 + kValueColumns / 2 + Keys / 2 <= 176;
+    // Queries stay in registers, if there is room.
+    constexpr bool kKeepsQueries = kColumns / 4 + kValueColumns / 2 + Keys / 2 <= 176;
     unsigned query[kKeepsQueries ? kColumns / 16 : 1][4];
     auto load_query = [&](unsigned (&to)[4], int d) {
       if constexpr (kOfWord == 1) {
@@ -290,7 +203,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     for (int half = 0; half < 2; ++half) {
       const int row = min(first_row + row_group * 16 + lane / 4 + 8 * half, rows - 1);
       numbers[half] = row % queries;
-      mask_rows[half] = (masks == 1 ? 0 : row / queries * problem.mask_rows) + of_tile.row(numbers[half]);
+      mask_rows[half] = (part.masks == 1 ? 0 : row / queries * problem.mask_rows) + part.of_tile.row(numbers[half]);
     }
     const float factor = scoring.factor();
     Softmax softmax;
@@ -302,27 +215,12 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
 #pragma unroll 1
     for (; step < end; step += Cluster) {
       cp_async_wait<Stages - 2>();
-      if constexpr (kIsWarpgroup) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
       group_sync();  // the copies of all threads have arrived, and the next stage is no longer read
       load(step + (Stages - 1) * Cluster, stage == 0 ? Stages - 1 : stage - 1);
       const unsigned keys_here = key_tile + stage * kStage + key_rows;
       const unsigned values_here = value_tile + stage * kStage + value_rows;
 
       float scores[Keys / 2] = {};
-      if constexpr (kIsWarpgroup) {
-        const unsigned long long keys_of_step = descriptor_k_major(own + stage * kStage);
-        const unsigned long long queries_of_tile = descriptor_k_major(shared + warp / 4 * 64 * 128);
-        fence_registers(scores);
-        warpgroup_arrive();
-#pragma unroll
-        for (int d = 0; d < kColumns; d += 16) {
-          const unsigned long long columns = keys_of_step + (d / 64 * (Keys * 128) + d % 64 * 2 >> 4);
-          wgmma<T, Keys, 0, 0>(scores, queries_of_tile + (d / 64 * (kRows * 128) + d % 64 * 2 >> 4), columns, d > 0);
-        }
-        warpgroup_commit();
-        warpgroup_wait<0>();
-        fence_registers(scores);
-      } else {
 #pragma unroll
       for (int d = 0; d < kColumns; d += 16) {
         constexpr int kept = kKeepsQueries ? 1 : 0;
@@ -343,28 +241,14 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
           mma_block<T>(scores + key / 2 + 4, query[kept * d / 16], pair[2], pair[3]);
         }
       }
-      }
       const int start = step * kStepKeys + key_group * Keys;
-      scoring.apply(scores, numbers, mask_rows, start, start + lane % 4 * 2, start + Keys > seen_by_all);
+      scoring.apply(scores, numbers, mask_rows, start, start + lane % 4 * 2, start + Keys > part.seen_by_all);
+      part.hide_before(problem, scores, numbers, start, start + lane % 4 * 2);
       float rescale[2];
       if (softmax.online_softmax(scores, factor, rescale)) {
 #pragma unroll
         for (int i = 0; i < kValueColumns / 2; ++i) result[i] *= rescale[i % 4 / 2];
       }
-      if constexpr (kIsWarpgroup) {
-        const unsigned long long values_of_step = descriptor_mn_major(own + stage * kStage + kKeyTile, Keys * 128);
-        unsigned weights[Keys / 16][4];
-#pragma unroll
-        for (int key = 0; key < Keys; key += 16) pack_weights<T>(weights[key / 16], scores + key / 2);
-        fence_registers(result);
-        warpgroup_arrive();
-#pragma unroll
-        for (int key = 0; key < Keys; key += 16)
-          wgmma_from_registers<T, kValueColumns, 1>(result, weights[key / 16], values_of_step + (key * 128 >> 4), 1);
-        warpgroup_commit();
-        warpgroup_wait<0>();
-        fence_registers(result);
-      } else {
 #pragma unroll
       for (int key = 0; key < Keys; key += 16) {
         unsigned weights[4];
@@ -387,7 +271,6 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
             }
           }
         }
-      }
       }
       stage = stage == Stages - 1 ? 0 : stage + 1;
     }
@@ -441,22 +324,8 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     // This block's rows of the worker's result.
     const int share = (tile_rows + Cluster - 1) / Cluster;
     const int begin_row = min(rank * share, tile_rows), end_row = min(begin_row + share, tile_rows);
-    auto store = [&](int row, int at, Four& four) {
-      const int head = kv_head * group + (first_row + row) / queries, column = at % kFours * 4;
-      if constexpr (sizeof...(Form) != 0) four.weight += scoring.sink(head, four.maximum);
-      const float factor =
-          four.weight == 0.0f ? 0.0f : problem.caches.scale(problem.caches.value_scales, kv_head) / four.weight;
-      T* const to = out + of_out.of(batch, head, (first_row + row) % queries) + column;
-      const float values[4] = {four.sum.x * factor, four.sum.y * factor, four.sum.z * factor, four.sum.w * factor};
-      if (packs_results && (Head::kIsExact || column < head_sizes.value_dim())) {
-        *reinterpret_cast<uint2*>(to) = make_uint2(packed_pair<T>(values[0], values[1]), packed_pair<T>(values[2], values[3]));
-      } else {
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          if (Head::kIsExact || column + i < head_sizes.value_dim()) to[i] = static_cast<T>(values[i]);
-      }
-    };
-    float* const of_worker = of_workers + (2 * worker + piece.slot()) * kPartial;
+    const PartResults<T, Head, Layout, Part, Problem<T, Cache, Form...>> results{problem, part, head_sizes, out, packs_results};
+    float* const of_worker = of_workers.of(worker, piece.slot());
     for (int i = begin_row * kFours + threadIdx.x; i < end_row * kFours; i += kThreads) {
       const int row = i / kFours;
       Four four;
@@ -469,30 +338,18 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
                    load_dsmem_four(reinterpret_cast<const float4*>(areas) + i, block));
       }
       if (piece.is_whole()) {
-        store(row, i, four);
+        results.store(i, four);
       } else {
-        reinterpret_cast<float4*>(of_worker)[i] = four.sum;
-        if (i % kFours == 0) {
-          of_worker[kRows * kValueColumns + row] = four.maximum;
-          of_worker[kRows * kValueColumns + kRows + row] = four.weight;
-        }
+        of_workers.write(of_worker, i, four);
       }
     }
     if (!piece.is_whole()) {
       const int first = work.first_worker(piece), last = work.last_worker(piece);
       const int first_slot = work.first_slot(piece, first);
-      if (arrivals.is_last(rank, worker, piece.slot(), first, first_slot, last, &is_last)) {
-        for (int i = begin_row * kFours + threadIdx.x; i < end_row * kFours; i += kThreads) {
-          const int row = i / kFours;
-          Four four;
-#pragma unroll 16
-          for (int each = first; each <= last; ++each) {
-            const float* const other = of_workers + (2 * each + (each == first ? first_slot : 0)) * kPartial;
-            const float* const of_rows = other + kRows * kValueColumns + row;
-            four.add(__ldcg(of_rows), __ldcg(of_rows + kRows), __ldcg(reinterpret_cast<const float4*>(other) + i));
-          }
-          store(row, i, four);
-        }
+      if (arrivals.is_last(rank, worker, piece.slot(), first, first_slot, last, &is_last, threadIdx.x,
+                           [] { __syncthreads(); })) {
+        for (int i = begin_row * kFours + threadIdx.x; i < end_row * kFours; i += kThreads)
+          results.store(i, of_workers.combined(first, first_slot, last, i));
       }
     }
     if constexpr (Cluster > 1) {
@@ -548,7 +405,7 @@ __global__ void CUDA_KERNELS_DECODE(T) attention_decode(const T* __restrict__ q,
 // With a KV cache that has `lengths[sequence]` keys. The queries are the last of these: query i sees the keys
 // before `length - queries + 1 + i`. Keys and values may be of 8 bits, of type U; then `scales` are what they are multiplied by:
 // those of keys, those of values, and how many of each there are.
-template <class T, class U, class Head, int Groups, int Keys, int Stages, int Cluster, class... Scales>
+template <class T, class U, class Head, int Groups, int Keys, int Stages, int Cluster, class... Last>
 __global__ void CUDA_KERNELS_DECODE(U) cached_attention(const T* __restrict__ q,
                                                         const U* __restrict__ k,
                                                         const U* __restrict__ v,
@@ -563,16 +420,16 @@ __global__ void CUDA_KERNELS_DECODE(U) cached_attention(const T* __restrict__ q,
                                                         int dim,
                                                         int value_dim,
                                                         float* scratch,
-                                                        Scales... scales) {
+                                                        Last... last) {
   using Cache = Caches<U, false>;
   const Problem<T, Cache> problem{nullptr, nullptr, lengths, 1,       1,     1, false, true, scale, heads, kv_heads,
-                                  queries, cache,   Cache{nullptr, 0, 0, 0, scales...},  {}};
+                                  queries, cache,   with_scales(Cache{}, last...),  {}, window_of(last...)};
   decode<T, Head, Groups, Keys, Stages, Cluster, kByHeads>(Head(dim, value_dim), q, k, v, out, scratch, problem, batches);
 }
 
 // The same with pages [pages, kv_heads, page_size, dim], or by position [pages, page_size, kv_heads, dim], of which sequence b
 // has those whose numbers are in row b of `table` [batch, table_width].
-template <class T, class U, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout, class... Scales>
+template <class T, class U, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout, class... Last>
 __global__ void CUDA_KERNELS_DECODE(U) paged_attention(const T* __restrict__ q,
                                                        const U* __restrict__ k,
                                                        const U* __restrict__ v,
@@ -590,10 +447,10 @@ __global__ void CUDA_KERNELS_DECODE(U) paged_attention(const T* __restrict__ q,
                                                        int dim,
                                                        int value_dim,
                                                        float* scratch,
-                                                       Scales... scales) {
+                                                       Last... last) {
   using Cache = Caches<U, true>;
   const Problem<T, Cache> problem{nullptr,  nullptr, lengths, 1, 1, 1, false, true, scale, heads, kv_heads, queries,
-                                  page_size * table_width, Cache{table, pages, page_size, table_width, scales...}, {}};
+                                  page_size * table_width, with_scales(Cache{table, pages, page_size, table_width}, last...), {}, window_of(last...)};
   decode<T, Head, Groups, Keys, Stages, Cluster, Layout>(Head(dim, value_dim), q, k, v, out, scratch, problem, batches);
 }
 

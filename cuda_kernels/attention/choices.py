@@ -12,7 +12,7 @@ from functools import partial
 
 import custom_dispatch as cd
 from cuda_kernels.attention.decode import FEW_QUERIES, Decode, decode, decode_cache, forms_of
-from cuda_kernels.attention.head_sizes import UP_TO, UpTo
+from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.names import (
     ANY_HEAD,
     ATTENTION,
@@ -27,26 +27,21 @@ from cuda_kernels.attention.names import (
     PAGED,
     kernel_name,
 )
-from cuda_kernels.attention.paged import CACHE, paged
+from cuda_kernels.attention.paged import paged
 from cuda_kernels.attention.prefill import PREFILLS, Prefill, prefill
-from cuda_kernels.attention.signature import keys
 from cuda_kernels.attention.simt import declare
 from cuda_kernels.shared.lazily import lazily
-from custom_dispatch.kernel.expr import Condition, Expr
+from custom_dispatch.kernel.expr import Condition
 
 
 def choose(dtype: str, dim: int, mask: str = "keys", *, layout: str = "bhsd") -> cd.Choice:
-    """The kernels for a type, a size of heads and a form of mask, few queries first.
-
-    For heads of 32 there are those for many queries alone.
-    """
-    few = forms_of(dim) if dim > 32 else ()
-    decoding = {form: decode(dtype, dim, mask, form, layout=layout) for form in few}
+    """The kernels for a type, a size of heads and a form of mask, few queries first."""
+    decoding = {form: decode(dtype, dim, mask, form, layout=layout) for form in forms_of(dim)}
     many = {form: prefill(dtype, dim, mask, layout=layout, form=form) for form in PREFILLS[dim]}
     return cd.Choice(
         kernel_name("", dtype, str(dim), mask, layout),
         [*decoding.values(), *many.values()],
-        rules=_rules(decoding) | _rules_of_many(many),
+        rules=_rules(dim, decoding) | _rules_of_many(many),
     )
 
 
@@ -54,7 +49,9 @@ def choose_cached(dtype: str, dim: int) -> cd.Choice:
     """The kernels for few queries and a partly filled KV cache."""
     decoding = {form: decode_cache(dtype, dim, form) for form in forms_of(dim)}
     return cd.Choice(
-        f"cached_attention_{dtype}_{dim}", [*decoding.values()], rules=_rules_of_caches(decoding)
+        f"cached_attention_{dtype}_{dim}",
+        [*decoding.values()],
+        rules=_rules_of_caches(dim, decoding),
     )
 
 
@@ -89,7 +86,7 @@ def choose_any_head(
     return cd.Choice(
         name,
         [each for head in UP_TO for each in (*decoding[head].values(), *many[head].values())],
-        rules={k: rule for each in decoding.values() for k, rule in _rules(each).items()}
+        rules={k: r for head, each in decoding.items() for k, r in _rules(head, each).items()}
         | {k: rule for each in many.values() for k, rule in _rules_of_many(each).items()},
     )
 
@@ -103,18 +100,16 @@ def choose_cached_any_head(dtype: str, stored: str = "") -> cd.Choice:
 def choose_paged(name: str, dtype: str, layout: str, stored: str) -> cd.Choice:
     """The same with a cache in pages."""
     return _of_caches(
-        name, lambda head, form: paged(dtype, head, form, layout=layout, stored=stored), CACHE
+        name, lambda head, form: paged(dtype, head, form, layout=layout, stored=stored)
     )
 
 
-def _of_caches(
-    name: str, kernel: Callable[[UpTo, Decode], cd.Kernel], cache: Expr = keys
-) -> cd.Choice:
-    decoding = [{form: kernel(head, form) for form in forms_of(head)} for head in UP_TO]
-    rules = [_rules_of_caches(kernels, cache) for kernels in decoding]
+def _of_caches(name: str, kernel: Callable[[UpTo, Decode], cd.Kernel]) -> cd.Choice:
+    decoding = {head: {form: kernel(head, form) for form in forms_of(head)} for head in UP_TO}
+    rules = [_rules_of_caches(head, kernels) for head, kernels in decoding.items()]
     return cd.Choice(
         name,
-        [each for kernels in decoding for each in kernels.values()],
+        [each for kernels in decoding.values() for each in kernels.values()],
         rules={name: rule for each in rules for name, rule in each.items()},
     )
 
@@ -123,16 +118,14 @@ def _rules_of_many(kernels: Mapping[Prefill, cd.Kernel]) -> dict[str, Sequence[C
     return {kernel.name: form.rule for form, kernel in kernels.items() if form.rule}
 
 
-def _rules(kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Condition]]:
+def _rules(head: Head, kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Condition]]:
     """The rules of the kernels for few queries, by their names."""
-    return {kernel.name: [*form.rule(), *FEW_QUERIES] for form, kernel in kernels.items()}
+    return {kernel.name: [*form.rule(head), *FEW_QUERIES] for form, kernel in kernels.items()}
 
 
-def _rules_of_caches(
-    kernels: Mapping[Decode, cd.Kernel], cache: Expr = keys
-) -> dict[str, list[Condition]]:
+def _rules_of_caches(head: Head, kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Condition]]:
     """The same where the last of them takes any number of queries."""
-    rules = {kernel.name: form.rule(cache) for form, kernel in kernels.items()}
+    rules = {kernel.name: form.rule(head) for form, kernel in kernels.items()}
     return {name: rule for name, rule in rules.items() if rule}
 
 

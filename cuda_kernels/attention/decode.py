@@ -76,6 +76,10 @@ class Tile:
         of_keys = self.warps // self.groups * self.keys * self.stages * _words_of(head, stored)
         return 2 * (self.rows * columns + of_keys)
 
+    def resident(self, head: Head, stored: str = "") -> int:
+        """Blocks on a multiprocessor of Hopper."""
+        return 2 if self.warps == 4 and self.shared_bytes(head, stored) <= 112 << 10 else 1
+
     def storing(self, head: Head, stored: str) -> Tile:
         """The same with as many stages of caches of a type as the memory has room for."""
         stages = self.stages * _words_of(head, "") // _words_of(head, stored)
@@ -87,6 +91,52 @@ def _words_of(head: Head, stored: str) -> int:
     words = [-(-each // 2) if stored else each for each in columns_of(head)]
     return sum(-(-each // 64) * 64 for each in words)
 
+
+@dataclass(frozen=True)
+class Consumers:
+    """How `attention_decode_sm90a.cu` works: the numbers of its template."""
+
+    count: int
+    """Consumer warpgroups of a block; each has 64 rows."""
+    keys: int
+    """Of a step."""
+    stages: int
+
+    def shared_bytes(self, head: Head) -> int:
+        """A tile of queries, and stages of keys and values."""
+        columns, _ = whole_columns_of(head)
+        return 2 * (64 * self.count * columns + self.keys * self.stages * _words_of(head, ""))
+
+    def resident(self, head: Head) -> int:
+        """Blocks on a multiprocessor."""
+        return 2 if self.count == 1 and self.shared_bytes(head) <= 112 << 10 else 1
+
+
+CONSUMERS: dict[int, dict[Head, Consumers]] = {
+    64: {
+        32: Consumers(1, 128, 3),
+        64: Consumers(1, 128, 3),
+        128: Consumers(1, 64, 3),
+        UpTo(64, 64): Consumers(1, 128, 3),
+        UpTo(96, 96): Consumers(1, 64, 3),
+        UpTo(128, 128): Consumers(1, 64, 3),
+        UpTo(192, 128): Consumers(1, 64, 2),
+        UpTo(192, 192): Consumers(1, 64, 4),
+        UpTo(256, 256): Consumers(1, 64, 3),
+    },
+    128: {
+        32: Consumers(2, 128, 4),
+        64: Consumers(2, 128, 4),
+        128: Consumers(2, 128, 3),
+        UpTo(64, 64): Consumers(2, 128, 4),
+        UpTo(96, 96): Consumers(2, 128, 3),
+        UpTo(128, 128): Consumers(2, 128, 3),
+        UpTo(192, 128): Consumers(2, 128, 2),
+        UpTo(192, 192): Consumers(2, 64, 3),
+        UpTo(256, 256): Consumers(2, 64, 2),
+    },
+}
+"""By the rows of a name and the size of heads, for caches of 16 bits on `sm_90a`."""
 
 TILES: dict[int, dict[Head, tuple[Tile, Tile]]] = {
     16: {
@@ -112,7 +162,10 @@ TILES: dict[int, dict[Head, tuple[Tile, Tile]]] = {
         UpTo(256, 256): (Tile(4, 32, 5), Tile(4, 32, 2)),
     },
     128: {
+        32: (Tile(8, 64, 6), Tile(4, 64, 4)),
+        64: (Tile(8, 64, 6), Tile(4, 64, 4)),
         128: (Tile(8, 64, 5), Tile(4, 64, 2)),
+        UpTo(64, 64): (Tile(8, 64, 6), Tile(4, 64, 4)),
         UpTo(96, 96): (Tile(8, 64, 5), Tile(4, 64, 2)),
         UpTo(128, 128): (Tile(8, 64, 5), Tile(4, 64, 2)),
         UpTo(192, 128): (Tile(8, 64, 4), Tile(4, 32, 3)),
@@ -145,39 +198,45 @@ class Decode:
         with_clusters, without = (each.storing(head, stored) for each in TILES[self.rows][head])
         return with_clusters, without
 
-    def rule(self, cache: Expr = keys) -> list[Condition]:
+    def rule(self, head: Head) -> list[Condition]:
         """The sizes that it is for, of those that the ones before it in `forms_of` leave.
 
-        `cache`: the keys that a sequence has at most.
+        Clusters are for few tiles, whose partial results they combine. Those of eight are for more
+        rows than their tiles have, too, if all tiles have room at once: short steps of many blocks
+        take less time than long ones of a few.
         """
-        if self.cluster > 1:
-            few_tiles = [self.tiles_of_all <= MOST_OF_CLUSTERS[self.rows]]
-            return [*few_tiles, *([16 * kv_heads >= ROWS_OF_KEYS] if self.rows == 16 else [])]
-        if self.rows == 16:
-            return [16 * kv_heads >= ROWS_OF_KEYS]
-        if self.rows == 128:
-            # They read keys and values once that smaller tiles read twice.
-            return [64 * kv_heads < ROWS_OF_KEYS, self.tiles_of_all > 60, cache >= 4096]
-        return []
+        is_largest = self.rows == max(form.rows for form in forms_of(head))
+        few_rows = self.rows * kv_heads >= ROWS_OF_KEYS
+        places = PLACES[self.cluster] * self.resident(head) // 2
+        if self.cluster == 8:
+            most = places if is_largest else cd.where(few_rows, places, places * 3 // 8)
+            return [self.tiles_of_all <= most]
+        few_tiles = [self.tiles_of_all <= places * (3 if self.rows == 16 else 1)]
+        return [*([] if is_largest else [few_rows]), *(few_tiles if self.cluster > 1 else [])]
+
+    def resident(self, head: Head) -> int:
+        """Blocks on a multiprocessor of Hopper, at most."""
+        hopper = [CONSUMERS[self.rows][head].resident(head)] if self.rows > 16 else []
+        return max([self.tiles(head)[0].resident(head), *hopper])
 
     @property
     def tiles_of_all(self) -> Expr:
         """Tiles of rows of all sequences."""
         return batch * kv_heads * cd.ceildiv(ROWS_OF_KEYS, self.rows * kv_heads)
 
-    def workers(self, cluster: int, cache: Expr = keys) -> Expr:
-        """As many as are busy: two blocks for each multiprocessor, or one for each step."""
+    def workers(self, cluster: int, cache: Expr = keys, resident: int = 2) -> Expr:
+        """As many as are busy: the blocks that are resident, or one for each step."""
         steps = self.tiles_of_all * cd.ceildiv(cache, STEP_KEYS)
-        return cd.maximum(
-            cd.minimum(PLACES[cluster] // (self.rows // 64 or 1), cd.ceildiv(steps, cluster)), 1
-        )
+        places = PLACES[cluster] * resident // 2
+        return cd.maximum(cd.minimum(places, cd.ceildiv(steps, cluster)), 1)
 
     def scratch(self, head: Head, cache: Expr = keys) -> cd.Scratch:
         """Of each worker two partial results, and 16 bytes for each block and each of these."""
         _, value_columns = columns_of(head)
         rows = max(tile.rows for tile in self.tiles(head))
         size = 2 * rows * (value_columns + 2) + 8
-        return cd.Scratch("partial_results", "f32", [self.workers(1, cache) * size])
+        resident = max(self.resident(head), self.tiles(head)[1].resident(head))
+        return cd.Scratch("partial_results", "f32", [self.workers(1, cache, resident) * size])
 
 
 def launches(
@@ -187,6 +246,7 @@ def launches(
     form: Decode,
     *,
     behind: str = "",
+    last: str = "",
     cache: Expr = keys,
     stored: str = "",
 ) -> dict[str, Any]:
@@ -194,6 +254,8 @@ def launches(
 
     Parameters
     ----------
+    last
+        The arguments of a pack of operands, in C++: those of caches.
     cache
         The keys that a sequence has at most.
     stored
@@ -201,17 +263,29 @@ def launches(
     """
 
     def launch(tile: Tile, cluster: int) -> dict[str, Any]:
-        numbers = f"{tile.groups}, {tile.keys}, {tile.stages}, {cluster}{behind}"
+        numbers = f"{tile.groups}, {tile.keys}, {tile.stages}, {cluster}{behind}{last}"
         return {
             "entry": f"cuda_kernels::{name}<{types}, {template_of(head)}, {numbers}>",
             "block": 32 * tile.warps,
-            "grid": form.workers(cluster, cache) * cluster,
+            "grid": form.workers(cluster, cache, tile.resident(head, stored)) * cluster,
             "dynamic_shared_memory": tile.shared_bytes(head, stored),
         }
 
     with_clusters, without = form.tiles(head, stored)
     clustered = cd.Implementation(**launch(with_clusters, form.cluster), cluster=form.cluster)
     both = {"cuda:sm_90": clustered, "cuda:sm_90a": clustered}
+    if form.rows > 16 and not stored:
+        tile = CONSUMERS[form.rows][head]
+        types = types.partition(",")[0]
+        numbers = f"{tile.count}, {tile.keys}, {tile.stages}, {form.cluster}{behind}"
+        both["cuda:sm_90a"] = cd.Implementation(
+            source="attention_decode_sm90a.cu",
+            entry=f"cuda_kernels::{name}_sm90a<{types}, {template_of(head)}, {numbers}>",
+            block=128 * (1 + tile.count),
+            grid=form.workers(form.cluster, cache, tile.resident(head)) * form.cluster,
+            dynamic_shared_memory=tile.shared_bytes(head),
+            cluster=form.cluster,
+        )
     return launch(without, 1) | {"source": "attention_decode.cu", "implementations": both}
 
 
@@ -222,17 +296,15 @@ FEW_QUERIES = [
 ]
 """Where these are taken rather than `prefill.py`: up to 128 queries, and more where its blocks
 would leave half of the multiprocessors without work; and 16 keys or more for each of many."""
-MOST_OF_CLUSTERS = {16: 16, 64: 32}
-"""Tiles of so many rows that clusters are for."""
-PLACES = {1: 2 * MULTIPROCESSORS, 8: 28}
+PLACES = {1: 2 * MULTIPROCESSORS, 2: MULTIPROCESSORS, 8: 28}
 """Blocks, and clusters of so many blocks, that an H100 and an H200 run at once, two blocks on a
 multiprocessor."""
-_FORMS = (Decode(16, 8), Decode(16, 1), Decode(64, 8), Decode(128, 1), Decode(64, 1))
+_FORMS = (*(Decode(rows, cluster) for rows in (16, 64, 128) for cluster in (8, 2, 1)),)
 
 
 def forms_of(head: Head) -> tuple[Decode, ...]:
     """Those for a size of heads, in the order in which calls take them."""
-    return tuple(form for form in _FORMS if form.rows < 128 or columns_of(head)[0] > 64)
+    return tuple(form for form in _FORMS if form.rows < 128 or columns_of(head)[0] <= 192)
 
 
 def decode(
@@ -266,7 +338,8 @@ def decode(
 def decode_cache(dtype: str, head: Head, form: Decode, stored: str = "") -> cd.Kernel:
     """The same with a KV cache that has `lengths` keys, for each sequence.
 
-    The queries are the last of the keys: each sees the keys up to its own.
+    The queries are the last of the keys: each sees the keys up to its own, as many as `window`
+    [1] says if it is there and not 0.
 
     Parameters
     ----------
@@ -276,8 +349,8 @@ def decode_cache(dtype: str, head: Head, form: Decode, stored: str = "") -> cd.K
     """
     dim, value_dim = sizes_of(head)
     types = f"{C_TYPES[dtype]}, {STORED_TYPES.get(stored, C_TYPES[dtype])}"
-    behind = SCALES_OF_TEMPLATES if stored else ""
-    launch = launches("cached_attention", types, head, form, behind=behind, stored=stored)
+    last = last_of_template(stored)
+    launch = launches("cached_attention", types, head, form, last=last, stored=stored)
     if not stored:
         launch["implementations"]["cpu"] = cached_on_cpu(dtype, head)
     return cd.Kernel(
@@ -296,7 +369,7 @@ def decode_cache(dtype: str, head: Head, form: Decode, stored: str = "") -> cd.K
             cd.Scalar("keys", "i32", keys),
             *head_scalars(head),
             form.scratch(head),
-            *scale_operands(stored),
+            *last_operands(stored),
         ],
         requires=[heads % kv_heads == 0, *requirements(head), *stored_requirements(head, stored)],
         reference=attend_cache,
@@ -307,7 +380,6 @@ def decode_cache(dtype: str, head: Head, form: Decode, stored: str = "") -> cd.K
 
 STORED_TYPES = {"f8E4M3FN": "cuda_kernels::F8E4M3", "f8E5M2": "cuda_kernels::F8E5M2"}
 """Types of 8 bits that caches may have, in C++."""
-SCALES_OF_TEMPLATES = ", const float*, const float*, int"
 scales = cd.dim("scales")
 
 
@@ -316,12 +388,16 @@ def cache_name(which: str, dtype: str, stored: str, head: Head, form: Decode) ->
     return "_".join(filter(None, (which, dtype, stored.lower(), name_of(head), form.name)))
 
 
-def scale_operands(stored: str) -> list[Operand]:
-    """What a cache of 8 bits has beside it."""
-    if not stored:
-        return []
+def last_operands(stored: str) -> list[Operand]:
+    """The scales of a cache of 8 bits, and a window."""
     given = [cd.In(f"{name}_scales", "f32", [scales]) for name in ("key", "value")]
-    return [*given, cd.Scalar("scales", "i32", scales)]
+    of_scales: list[Operand] = [*given, cd.Scalar("scales", "i32", scales)] if stored else []
+    return [*of_scales, cd.In("window", "i32", [1], optional=True)]
+
+
+def last_of_template(stored: str) -> str:
+    """Their types in C++."""
+    return f"{', const float*, const float*, int' if stored else ''}, const int*"
 
 
 def stored_requirements(head: Head, stored: str) -> list[Condition]:

@@ -62,6 +62,13 @@ PAGED = {
 }
 """With caches in pages: the element type, how operands lie, and the type of the caches if it has 8
 bits."""
+WRITE_PAGES = {name.replace("paged_attention", "write_pages"): form for name, form in PAGED.items()}
+"""What writes into these."""
+LATENT = {
+    f"{prefix}latent_attention_{dtype}": (dtype, bool(prefix))
+    for prefix, dtype in product(("", "paged_"), TYPES[1:])
+}
+"""With caches of latent vectors: the element type, and whether they are in pages."""
 FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
 """The same for heads in the batch; the last two have one mask for all heads of a sentence."""
 FLAT = {

@@ -12,12 +12,12 @@ import numpy
 
 import custom_dispatch as cd
 from cuda_kernels.attention.decode import (
-    SCALES_OF_TEMPLATES,
     STORED_TYPES,
     Decode,
     cache_name,
+    last_of_template,
+    last_operands,
     launches,
-    scale_operands,
     stored_requirements,
 )
 from cuda_kernels.attention.head_sizes import Head, requirements, sizes_of
@@ -44,8 +44,9 @@ def paged(
 ) -> cd.Kernel:
     """The kernel for a cache in pages, of which sequence b has `lengths[b]` keys.
 
-    The queries are the last of the keys: each sees the keys up to its own. Entries of the table
-    behind a sequence's last page may be anything.
+    The queries are the last of the keys: each sees the keys up to its own, as many as `window`
+    [1] says if it is there and not 0. Entries of the table behind a sequence's last page may be
+    anything.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def paged(
         return [first, *((of_heads, rows) if layout == "bhsd" else (rows, of_heads)), size]
 
     types = f"{C_TYPES[dtype]}, {STORED_TYPES.get(stored, C_TYPES[dtype])}"
-    behind = f", {LAYOUTS.index(layout)}{SCALES_OF_TEMPLATES if stored else ''}"
+    behind, last = f", {LAYOUTS.index(layout)}", last_of_template(stored)
     which = "paged_decode" if layout == "bhsd" else f"paged_decode_{layout}"
     return cd.Kernel(
         cache_name(which, dtype, stored, head, form),
@@ -82,7 +83,7 @@ def paged(
             cd.Scalar("table_width", "i32", table_width),
             *head_scalars(head),
             form.scratch(head, CACHE),
-            *scale_operands(stored),
+            *last_operands(stored),
         ],
         requires=[
             heads % kv_heads == 0,
@@ -93,7 +94,16 @@ def paged(
         ],
         reference=_attend_pages if layout == "bhsd" else _attend_pages_bshd,
         flops=2 * (dim + value_dim) * batch * heads * queries * CACHE,
-        **launches("paged_attention", types, head, form, behind=behind, cache=CACHE, stored=stored),
+        **launches(
+            "paged_attention",
+            types,
+            head,
+            form,
+            behind=behind,
+            last=last,
+            cache=CACHE,
+            stored=stored,
+        ),
     )
 
 

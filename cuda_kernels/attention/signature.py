@@ -212,17 +212,27 @@ def attend_cache(
     v: Array,
     lengths: Array,
     scale: float,
-    key_scales: Array | None = None,
-    value_scales: Array | None = None,
+    *last: Array | None,
 ) -> Array:
     """`attend` where sequence b has lengths[b] keys, and the queries are the last of them.
 
-    Keys and values are multiplied by scales first, of each head of keys or one for all.
+    Parameters
+    ----------
+    last
+        What keys and values are multiplied by first, of each head of keys or one for all, if there
+        are such scales; and the number of keys that a query sees, up to its own, if it has a limit.
     """
+    *scales, window = last if len(last) % 2 else (*last, None)
     counts = numpy.clip(lengths, 0, k.shape[2])[:, None, None, None]
     count = q.shape[2]
     seen = numpy.arange(k.shape[2]) < counts - count + 1 + numpy.arange(count)[:, None]
-    if key_scales is not None and value_scales is not None:
-        k = k.astype(numpy.float64) * key_scales[:, None, None]
-        v = v.astype(numpy.float64) * value_scales[:, None, None]
+    if window is not None and window[0] > 0:
+        own = counts - count + numpy.arange(count)[:, None]
+        seen &= numpy.arange(k.shape[2]) > own - window[0]
+    if scales:
+        k, v = (
+            x.astype(numpy.float64) * factors[:, None, None]
+            for x, factors in zip((k, v), scales, strict=True)
+            if factors is not None
+        )
     return attend(q, k, v, seen, scale, False)

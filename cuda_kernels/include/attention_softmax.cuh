@@ -122,9 +122,14 @@ struct Softmax {
 
   // Turns scores into weights, relative to 2^base of the row. The base follows the maximum only when it lags behind by
   // more than kSlack. Weights may then be as large as 2^kSlack, which changes only a common factor, and most tiles do
-  // not rescale the sums. Returns whether the caller has to rescale them, by `rescale`.
+  // not rescale the sums. Returns whether the caller has to rescale them, by `rescale`. Where several warps share the rows,
+  // `share` makes the maxima of both those of all.
   template <int Size>
   __device__ __forceinline__ bool online_softmax(float (&scores)[Size], float factor, float (&rescale)[2]) {
+    return online_softmax(scores, factor, rescale, [](float (&)[2]) {});
+  }
+  template <int Size, class Share>
+  __device__ __forceinline__ bool online_softmax(float (&scores)[Size], float factor, float (&rescale)[2], Share share) {
     static_assert(Size % 8 == 0, "whole blocks of 8 columns, twice");
     // Four independent chains for each row.
     float highest[8], sum[4] = {}, base[2];
@@ -133,12 +138,18 @@ struct Softmax {
 #pragma unroll
     for (int i = 8; i < Size; ++i) highest[i % 8] = fmaxf(highest[i % 8], scores[i]);
     bool grows = false;
+    float both[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      float maximum = fmaxf(fmaxf(highest[2 * row], highest[2 * row + 1]), fmaxf(highest[2 * row + 4], highest[2 * row + 5]));
+      float& maximum = both[row];
+      maximum = fmaxf(fmaxf(highest[2 * row], highest[2 * row + 1]), fmaxf(highest[2 * row + 4], highest[2 * row + 5]));
       maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
       maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
-      const float before = maxima[row] * factor;
+    }
+    share(both);
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      const float maximum = both[row], before = maxima[row] * factor;
       rescale[row] = 1.0f;
       if ((maximum - maxima[row]) * factor > kSlack) {
         maxima[row] = maximum;
@@ -198,9 +209,48 @@ __device__ __forceinline__ void transpose_quad(unsigned (&words)[4], int lane) {
   }
 }
 
-// Writes a thread's part of two rows, `query` and `query + 8`, of a head's result [queries, value_dim], whose rows are
-// `step` elements apart. `packs` says whether 16 bytes can be written at once: then the lanes that share a row exchange
-// what they have, so that each has whole blocks of 8 columns. Single words would take several times as long.
+// Writes a thread's part of a row of a result, which begins at `to`, times `share`: of its two rows, number `half`. `packs` says
+// whether 16 bytes can be written at once: then the lanes that share a row exchange what they have, so that each has whole
+// blocks of 8 columns. Single words would take several times as long.
+template <class Head, class T, int Size>
+__device__ __forceinline__ void store_row(const Head& head_sizes,
+                                          T* to,
+                                          bool is_there,
+                                          const float (&result)[Size],
+                                          int half,
+                                          float share,
+                                          int lane,
+                                          bool packs) {
+  constexpr int kBlocks = Size / 4;
+  const int value_dim = head_sizes.value_dim();
+  if (packs) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; block += 4) {
+      unsigned words[4] = {};
+#pragma unroll
+      for (int i = 0; i < 4 && block + i < kBlocks; ++i) {
+        const float* const pair = result + 4 * (block + i) + 2 * half;
+        words[i] = packed_pair<T>(pair[0] * share, pair[1] * share);
+      }
+      transpose_quad(words, lane);
+      const int column = (block + lane % 4) * 8;
+      const bool is_whole = Head::kIsExact && kBlocks % 4 == 0;
+      if (is_there && (is_whole || column < value_dim))
+        *reinterpret_cast<uint4*>(to + column) = {words[0], words[1], words[2], words[3]};
+    }
+  } else if (is_there) {
+#pragma unroll
+    for (int i = 2 * half; i < Size; i += 4)
+#pragma unroll
+      for (int next = 0; next < 2; ++next) {
+        const int column = i / 4 * 8 + lane % 4 * 2 + next;
+        if (Head::kIsExact || column < value_dim) to[column] = static_cast<T>(result[i + next] * share);
+      }
+  }
+}
+
+// The same of two rows, `query` and `query + 8`, of a head's result [queries, value_dim], whose rows are `step` elements apart,
+// divided by the sums of their weights.
 template <class Head, class T, int Size>
 __device__ __forceinline__ void store_result(const Head& head_sizes,
                                              T* out,
@@ -211,37 +261,11 @@ __device__ __forceinline__ void store_result(const Head& head_sizes,
                                              long long step,
                                              int lane,
                                              bool packs) {
-  constexpr int kBlocks = Size / 4;
-  const int value_dim = head_sizes.value_dim();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float total = softmax.total(half), share = total == 0.0f ? 0.0f : 1.0f / total;
     const int row = query + 8 * half;
-    T* const to = out + row * step;
-    if (packs) {
-#pragma unroll
-      for (int block = 0; block < kBlocks; block += 4) {
-        unsigned words[4] = {};
-#pragma unroll
-        for (int i = 0; i < 4 && block + i < kBlocks; ++i) {
-          const float* const pair = result + 4 * (block + i) + 2 * half;
-          words[i] = packed_pair<T>(pair[0] * share, pair[1] * share);
-        }
-        transpose_quad(words, lane);
-        const int column = (block + lane % 4) * 8;
-        const bool is_whole = Head::kIsExact && kBlocks % 4 == 0;
-        if (row < queries && (is_whole || column < value_dim))
-          *reinterpret_cast<uint4*>(to + column) = {words[0], words[1], words[2], words[3]};
-      }
-    } else if (row < queries) {
-#pragma unroll
-      for (int i = 2 * half; i < Size; i += 4)
-#pragma unroll
-        for (int next = 0; next < 2; ++next) {
-          const int column = i / 4 * 8 + lane % 4 * 2 + next;
-          if (Head::kIsExact || column < value_dim) to[column] = static_cast<T>(result[i + next] * share);
-        }
-    }
+    store_row(head_sizes, out + row * step, row < queries, result, half, share, lane, packs);
   }
 }
 

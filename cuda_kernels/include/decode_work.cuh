@@ -183,13 +183,14 @@ struct Arrivals {
   __device__ __forceinline__ static unsigned long long low(int worker) { return 0x6a09e667f3bcc908ull * (2 * worker + 1); }
   __device__ __forceinline__ static unsigned long long high(int worker) { return 0xbb67ae8584caa73bull * (2 * worker + 1); }
 
-  // By the whole block, after every thread of it has written: whether all from `first` to `last` have arrived. `flag` is
-  // in shared memory. Blocks of the same rank meet.
+  // By all threads that wrote the block's part, of which this is number `thread`, after each of them has: whether all from
+  // `first` to `last` have arrived. `flag` is in shared memory; `sync` is their barrier. Blocks of the same rank meet.
+  template <class Sync>
   __device__ __forceinline__ bool is_last(
-      int rank, int worker, int slot, int first, int first_slot, int last, int* flag) const {
-    __syncthreads();
-    if (threadIdx.x < 32) {
-      if (threadIdx.x == 0) {
+      int rank, int worker, int slot, int first, int first_slot, int last, int* flag, int thread, Sync sync) const {
+    sync();
+    if (thread < 32) {
+      if (thread == 0) {
         __threadfence();  // of what all threads of the block wrote, before the barrier
         volatile Sign* const own = place(rank, worker, slot);
         own->low = low(worker);
@@ -198,20 +199,20 @@ struct Arrivals {
       __syncwarp();
       __threadfence();
       bool are_there = true;
-      for (int each = first + threadIdx.x; each <= last; each += 32) {
+      for (int each = first + thread; each <= last; each += 32) {
         const volatile Sign* const other = place(rank, each, each == first ? first_slot : 0);
         are_there &= other->low == low(each) && other->high == high(each);
       }
       are_there = __all_sync(~0u, are_there);
       __threadfence();
       if (are_there)
-        for (int each = first + threadIdx.x; each <= last; each += 32) {
+        for (int each = first + thread; each <= last; each += 32) {
           volatile Sign* const other = place(rank, each, each == first ? first_slot : 0);
           other->low = other->high = 0;
         }
-      if (threadIdx.x == 0) *flag = are_there;
+      if (thread == 0) *flag = are_there;
     }
-    __syncthreads();
+    sync();
     return *flag != 0;
   }
 };

@@ -80,10 +80,11 @@ def operands(
 
 
 def test_caches_in_pages_and_in_8_bits(stored: Stored, random: Random) -> None:
-    """Pages may be anywhere and of any size, and scales are those of heads."""
+    """Pages may be anywhere and of any size, and scales are those of heads; so may windows be."""
     both, dtype, layout, of_cache = stored
-    for size in SIZES:
-        got, want = both(*operands(random, size, dtype, layout, of_cache))
+    for size, window in zip(SIZES, (None, 7, 0, 200, 40), strict=True):
+        windows = [] if window is None else [np.array([window], np.int32)]
+        got, want = both(*operands(random, size, dtype, layout, of_cache), *windows)
         assert_close(got, want, scale=3)
 
 

@@ -41,12 +41,14 @@ TWO_PARTS = replace(SMALL, tiles=Tiles(16, 2, 2, 1))
 
 
 CHOSEN = {
-    (16, 32, 8, 1): "decode_attention_bf16_128_r16_c1",
+    (16, 32, 8, 1): "decode_attention_bf16_128_r16_c2",
+    (64, 32, 8, 4): "decode_attention_bf16_128_r16_c1",
     (1, 32, 8, 1): "decode_attention_bf16_128_r16_c8",
-    (1, 71, 1, 1): "decode_attention_bf16_128_r64_c8",
+    (1, 71, 1, 1): "decode_attention_bf16_128_r16_c8",
+    (3, 71, 1, 1): "decode_attention_bf16_128_r64_c8",
     (64, 64, 8, 4): "decode_attention_bf16_128_r64_c1",
     (64, 32, 4, 16): "decode_attention_bf16_128_r128_c1",
-    (1, 32, 8, 256): "decode_attention_bf16_128_r128_c1",
+    (1, 32, 8, 256): "decode_attention_bf16_128_r128_c2",
     (4, 32, 8, 256): "prefill_attention_bf16_128_t128x128_s2_sm80_t128x64",
 }
 """By batch, heads, heads of keys and queries."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -17,6 +18,7 @@ from custom_dispatch.frontends.torch.importer import export_model
 from tests.places import replaced_in_torch
 
 Random = np.random.Generator
+F8 = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2}
 BATCH, HEADS, KV_HEADS, KEYS, SIZE = 2, 4, 2, 16, 32
 
 
@@ -121,3 +123,30 @@ def test_a_cache_is_filled_step_by_step_where_it_is() -> None:
         torch.testing.assert_close(found, wanted)
     for cache, wanted in zip(here, (keys, values), strict=True):
         torch.testing.assert_close(torch.from_dlpack(cache), wanted, rtol=0, atol=0)
+
+
+PAGES = [("f16", "bshd", "f8E4M3FN"), ("bf16", "bhsd", "f8E5M2"), ("f16", "bhsd", "")]
+
+
+@pytest.fixture(scope="module")
+def into_pages() -> Shipped:
+    return Shipped([write_cache.declare_pages(*form) for form in PAGES])
+
+
+@pytest.mark.parametrize(("dtype", "layout", "stored"), PAGES)
+def test_tokens_are_written_at_their_slots(
+    into_pages: Shipped, random: Random, dtype: str, layout: str, stored: str
+) -> None:
+    """Slots outside of the pages are dropped, and numbers beyond 8 bits are the largest there."""
+    kind = F8[stored] if stored else DTYPES[dtype]
+    name = write_cache.declare_pages(dtype, layout, stored).name
+    for heads, page_size, dim in ((1, 1, 1), (3, 5, 7), (2, 16, 64)):
+        shape = (7, *((heads, page_size) if layout == "bhsd" else (page_size, heads)), dim)
+        cache = random.standard_normal(shape).astype(kind)
+        slots = random.permutation(7 * page_size + 4)[: 4 * page_size] - 2
+        fresh = (100 * random.standard_normal((len(slots), heads, dim))).astype(DTYPES[dtype])
+        fresh.flat[:3] = (np.inf, -np.inf, np.nan)[: fresh.size]
+        factors = random.uniform(0.01, 4, 1 if heads == 2 else heads).astype(np.float32)
+        scales = [factors] if stored else []
+        got, want = into_pages.both(name, cache, fresh, slots.astype(np.int64), *scales)
+        np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
