@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy
+import pytest
 import torch
 
 import custom_dispatch as cd
@@ -46,6 +47,7 @@ def test_a_gpu_gets_the_same_operations() -> None:
     assert cd.torch.compile(Model(), given, ["cuda:sm_80"]).bytes
 
 
+@pytest.mark.thorough  # the same operations, but for a constant
 def test_what_is_too_large_is_nan_in_jax() -> None:
     x = floats()
     module = cd.jax.compile(lambda x: x.astype(jnp.float8_e4m3fn), (x,), ["cpu:host"])
