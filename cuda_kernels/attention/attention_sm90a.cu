@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         warpgroup_commit();
       };
       // Releases the keys of the tile at `start`, and turns its scores into weights.
-      auto online_softmax = [&](int start) {
+      auto online_softmax = [&](int start, auto is_first) {
         release(pipeline.keys_empty + key_state.stage);
         key_state.advance();
         const bool is_cut = start + Keys > scoring.seen(work.first + consumer * 64);
@@ -447,6 +447,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
             const unsigned tile = shared_address(shared + number_state.stage * Numbers::kTile);
             const unsigned at = tile_offset<kQueries>(warp_row + lane % 16, lane / 16);
             if (of_rows.adds()) scoring.template add_numbers<kQueries>(scores, tile + at);
+            __syncwarp();  // all lanes have read
             release(of_numbers.empty + number_state.stage);
             number_state.advance();
           } else if (adds_numbers) {
@@ -458,13 +459,15 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
                               number_row<T, Keys>(tile, of_head, work.first, next, start) + lane % 4 * 2,
                               pairs_of_numbers);
             }
+            __syncwarp();
             release(of_numbers.empty + row_state.stage);
             row_state.advance();
           }
         }
         scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start,
                       start + lane % 4 * 2, is_cut, adds_numbers && of_rows.adds());
-        return softmax.online_softmax(scores, factor, rescale);
+        if constexpr (is_first.value) return softmax.online_softmax(scores, factor, rescale);
+        return softmax.next_softmax(scores, factor, rescale);
       };
       // Waits for the operands of the next products: the keys of the tile after `start`, if any, and the values.
       auto wait_for_tiles = [&](int start, const PipelineState<Stages>& values) {
@@ -490,7 +493,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         warpgroup_arrive();
         gemm_qk();
         warpgroup_wait<0>();
-        online_softmax(begin);
+        online_softmax(begin, Flag<true>());
         pack();
         wait_for_tiles(begin, value_state);
         for (int start = begin + Keys; start < end; start += Keys) {
@@ -498,7 +501,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
           gemm_qk();
           gemm_pv();
           warpgroup_wait<1>();
-          const bool grows = online_softmax(start);
+          const bool grows = online_softmax(start, Flag<false>());
           PipelineState<Stages> next = value_state;
           next.advance();
           // Here, and not later, since otherwise the compiler waits for the second product before the softmax.

@@ -14,6 +14,13 @@
 
 namespace cuda_kernels {
 
+// The larger of two numbers; NaN where one is, which fmaxf would leave out.
+__device__ __forceinline__ float larger(float one, float other) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(one), "f"(other));
+  return result;
+}
+
 // What is applied to the product of a query and a key before the exponential, in units of log2(e).
 //
 // Usually it is only multiplied by the scale, in the same instruction as the subtraction of the maximum (`factor`). With a
@@ -25,13 +32,15 @@ struct Scoring : Form {
   bool causal;
   float scale;
   static constexpr float kLowest = -3e38f;
-  int before = 0;  // keys that a causal query sees in addition to those up to its own index
+  int behind = 0;       // keys that a causal query sees in addition to those up to its own index
+  bool begins = false;  // whether it sees none before its own index plus `before`
+  int before = 0;
 
   __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f) || Form::caps(); }
   __device__ __forceinline__ float factor() const { return adjusts() ? 1.0f : scale * kLog2E; }
 
   // The number of keys that a query sees for being causal.
-  __device__ __forceinline__ int seen(int query) const { return causal ? min(mask.keys, query + 1 + before) : mask.keys; }
+  __device__ __forceinline__ int seen(int query) const { return causal ? min(mask.keys, query + 1 + behind) : mask.keys; }
 
   // Adjusts the scores of two queries in blocks of 8 columns, of which this thread has `key`, `key + 1`, ... in the tile
   // that begins at `start`, a multiple of 16: hidden keys get -inf. `rows` are those of the mask that the queries have.
@@ -45,7 +54,7 @@ struct Scoring : Form {
 #pragma unroll
       for (int i = 0; i < Size; ++i) scores[i] = adjusted(scores[i], rows[i % 4 / 2], key + i / 4 * 8 + i % 2);
     }
-    static_assert(Size == 8 || Size % 16 == 0, "half a word of bits, or whole words");
+    static_assert(Size % 8 == 0, "whole pairs of blocks");  // whole words of bits, or the last one is half, or its lower half
     if (mask.hides(start, 2 * Size)) {
 #pragma unroll
       for (int half = 0; half < 2; ++half)
@@ -64,6 +73,11 @@ struct Scoring : Form {
 #pragma unroll
       for (int i = 0; i < Size; ++i)
         if (i / 4 * 8 + i % 2 >= limits[i % 4 / 2]) scores[i] = -INFINITY;
+    }
+    if (begins && start < query[1] + before) {
+#pragma unroll
+      for (int i = 0; i < Size; ++i)
+        if (i / 4 * 8 + i % 2 < query[i % 4 / 2] + before - key) scores[i] = -INFINITY;
     }
   }
 
@@ -90,7 +104,7 @@ struct Scoring : Form {
     if (!mask.adds() || key >= mask.keys) return score;
     // The lowest finite number stays one: where a query's keys all have it, it sees their mean.
     const float value = mask.template value<T>(row, key);
-    return score + (value == -INFINITY ? value : fmaxf(value * kLog2E, kLowest));
+    return score + (value == -INFINITY ? value : larger(value * kLog2E, kLowest));
   }
 
   __device__ __forceinline__ float scaled(float score) const {
@@ -106,11 +120,16 @@ struct Scoring : Form {
   __device__ __forceinline__ static float plus(float score, float value) {
     const float sum = fmaf(value, kLog2E, score);
     if constexpr (kOverflows<T>) {
-      return fmaxf(sum, fmaf(value, 0.0885f, kLowest));
+      return larger(sum, fmaf(value, 0.0885f, kLowest));
     } else {
       return sum;
     }
   }
+};
+
+template <bool Value>
+struct Flag {
+  static constexpr bool value = Value;
 };
 
 // The online softmax of this thread's part of two rows of scores, in blocks of 8 columns like the accumulators
@@ -167,6 +186,61 @@ struct Softmax {
 #pragma unroll
     for (int row = 0; row < 2; ++row) sums[row] = sums[row] * rescale[row] + (sum[2 * row] + sum[2 * row + 1]);
     return __any_sync(0xffffffffu, grows);
+  }
+
+  // The same for all tiles but the first: scores are compared with the base after they are turned into exponents, as integers,
+  // which order positive floats as floats do, and for which there is an instruction that takes three. Where the base
+  // has to follow, which is rare, the maximum is found once more.
+  template <int Size>
+  __device__ __forceinline__ bool next_softmax(float (&scores)[Size], float factor, float (&rescale)[2]) {
+    float base[2], sum[4] = {};
+    int most[4] = {};
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      base[row] = maxima[row] == -INFINITY ? 0.0f : maxima[row] * factor;
+      rescale[row] = 1.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < Size; ++i) scores[i] = scores[i] * factor - base[i % 4 / 2];
+#pragma unroll
+    for (int i = 0; i < Size; i += 2) {
+      int& chain = most[i % 8 / 2];
+      chain = max(max(chain, __float_as_int(scores[i])), __float_as_int(scores[i + 1]));
+    }
+    bool lags = false;
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      int bits = max(most[row], most[row + 2]);
+      bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, 1));
+      bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, 2));
+      lags |= bits > __float_as_int(kSlack) || maxima[row] == -INFINITY;
+    }
+    const bool grows = __any_sync(0xffffffffu, lags);
+    if (grows) {
+#pragma unroll
+      for (int row = 0; row < 2; ++row) {
+        float highest = -INFINITY;
+#pragma unroll
+        for (int i = 2 * row; i < Size; i += 4) highest = fmaxf(highest, fmaxf(scores[i], scores[i + 1]));
+        highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
+        highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
+        const bool is_first = maxima[row] == -INFINITY;
+        if (!(highest > (is_first ? -INFINITY : kSlack))) continue;
+        maxima[row] = (base[row] + highest) / factor;
+        const float shift = maxima[row] * factor - base[row];
+        rescale[row] = is_first ? 0.0f : power_of_two(-shift);
+#pragma unroll
+        for (int i = 2 * row; i < Size; i += 4) scores[i] -= shift, scores[i + 1] -= shift;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < Size; ++i) {
+      scores[i] = power_of_two(scores[i]);
+      sum[i % 4] += scores[i];
+    }
+#pragma unroll
+    for (int row = 0; row < 2; ++row) sums[row] = sums[row] * rescale[row] + (sum[2 * row] + sum[2 * row + 1]);
+    return grows;
   }
 
   // The sum of a row's weights.

@@ -132,6 +132,21 @@ def test_numbers_of_a_mask_in_tiles(random: Random, form: str) -> None:
                 assert_close(got, want, scale=2)
 
 
+@pytest.mark.thorough
+def test_nan_of_a_query_a_key_or_a_mask_is_one_of_the_result(random: Random) -> None:
+    shipped = compiled("gpu", prefill("bf16", 64, "queries", form=SMALL))
+    q, k, v = operands(random, "bf16", (1, 2, 1, 20, 33), (64, 64))
+    added = random.standard_normal((1, 2, 20, 33)).astype(DTYPES["bf16"])
+    q[0, 0, 3, 5] = k[0, 0, 7, 9] = np.nan
+    added[0, :, 10:, 7] = -np.inf  # which PyTorch adds to NaN, too
+    added[0, 1, 11, 30] = np.nan
+    for each in (added, unaligned(added)):
+        given = (q, k, v, each, 0.125, 0, np.zeros(0, np.int32))
+        got, want = shipped.both("masked_prefill_attention_bf16_64", *given)
+        assert np.isnan(want.astype(np.float32)).all()
+        assert_close(got, want, scale=2)
+
+
 def test_a_sink_takes_all_where_scores_are_far_below() -> None:
     """Without infinities in between; and no NaN where nothing is seen."""
     kernel, *_ = OTHERS[0]
