@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import custom_dispatch as cd
 from cuda_kernels.attention.names import PREFIXES
+from custom_dispatch.kernel.evaluation import holds
 
 TOLERANCES = {"f16": 2e-3, "bf16": 1e-2, "f32": 1e-5}
 """Of ||error|| / ||result||: weights and results are rounded to these types."""
@@ -93,6 +95,15 @@ def inputs(
         normal(batch, kv_heads, keys, value_dim or dim),
     )
     return Inputs(q, k, v, added, dim**-0.5 if scale is None else scale, causal)
+
+
+def takes(kernel: cd.Kernel, given: Inputs) -> bool:
+    """Whether a kernel is one for such inputs: some are for few keys alone."""
+    names = ("batch", "heads", "kv_heads", "queries", "keys", "dim")
+    dims = dict(zip(names, given.sizes, strict=True)) | {"value_dim": given.v.shape[-1]}
+    of_mask = (1, 1, 1) if given.mask is None else given.mask.shape[:3]
+    dims |= dict(zip(("mask_batches", "mask_heads", "mask_rows"), of_mask, strict=True))
+    return all(holds(each, dims) for each in kernel.requires)
 
 
 def exact(given: Inputs) -> Any:

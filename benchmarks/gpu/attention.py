@@ -37,6 +37,7 @@ from benchmarks.cases.attention import (
     exact,
     inputs,
     shape_text,
+    takes,
     wrong,
 )
 from benchmarks.lib import gpu_command, gpu_objects
@@ -87,9 +88,10 @@ class Launcher:
         self._objects = gpu_objects.Objects(directory)
         self._kernels = {kernel.name: kernel for kernel in unbound()}
 
-    def names(self, beginning: str) -> list[str]:
-        """Kernels of every form, `prefill_attention_f16_128`; the usual one first."""
-        return [name for name in self._kernels if re.match(rf"{beginning}_[btr]\d", name)]
+    def names(self, beginning: str, given: Inputs) -> list[str]:
+        """Kernels of every form that take the inputs, `prefill_attention_f16_128`."""
+        found = (name for name in self._kernels if re.match(rf"{beginning}_[btr]\d", name))
+        return [name for name in found if takes(self._kernels[name], given)]
 
     def launch(
         self, target: str, name: str, given: Inputs, lengths: Any = None
@@ -107,7 +109,7 @@ def check(directory: Path, few: bool) -> int:
     launcher, tally, calls = Launcher(directory), gpu_command.Tally(), gpu_command.Tally()
     for suffix, prefix, given in cases(few):
         want, kind = exact(given), suffix.split("_")[0]
-        for name in launcher.names(f"{prefix}_attention_{suffix}"):
+        for name in launcher.names(f"{prefix}_attention_{suffix}", given):
             for target in TARGETS:
                 launch, out, guard = launcher.launch(target, name, given)
                 launch.run()
@@ -119,7 +121,7 @@ def check(directory: Path, few: bool) -> int:
             last = lengths[:, None] - queries + 1 + torch.arange(queries, device="cuda")
             seen = torch.arange(keys, device="cuda") < last[:, None, :, None]
             want = exact(Inputs(given.q, given.k, given.v, seen, given.scale, False))
-            for name in launcher.names(f"decode_cache_{suffix}"):
+            for name in launcher.names(f"decode_cache_{suffix}", given):
                 launch, out, guard = launcher.launch(TARGETS[0], name, given, lengths)
                 launch.run()
                 what = f"{name} {given.sizes} {lengths.tolist()}"

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases.attention import Inputs, exact, inputs, wrong
+from benchmarks.cases.attention import Inputs, exact, inputs, takes, wrong
 from benchmarks.gpu.attention import TARGETS, Row, backends, in_turns
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched
@@ -93,9 +93,10 @@ class Launcher:
         self.kernels = {kernel.name: kernel for kernel in kernels()}
         self._objects = gpu_objects.Objects(directory)
 
-    def names(self, beginning: str) -> list[str]:
-        """The kernels whose names begin so."""
-        return [name for name in self.kernels if f"{name}_".startswith(f"{beginning}_")]
+    def names(self, beginning: str, given: Inputs) -> list[str]:
+        """The kernels whose names begin so, and that take the inputs."""
+        found = (name for name in self.kernels if f"{name}_".startswith(f"{beginning}_"))
+        return [name for name in found if takes(self.kernels[name], given)]
 
     def launch(
         self, target: str, name: str, given: Inputs, lengths: torch.Tensor | None = None
@@ -149,7 +150,7 @@ def check(directory: Path, few: bool) -> int:
         want = exact(Inputs(given.q, given.k, given.v, mask, given.scale, given.causal))
         kind = {torch.float16: "f16", torch.bfloat16: "bf16"}.get(given.q.dtype, "f32")
         targets = TARGETS[1:] if few and kind == "f32" else TARGETS
-        for name, target in itertools.product(launcher.names(beginning), targets):
+        for name, target in itertools.product(launcher.names(beginning, given), targets):
             launch = launcher.launch(target, name, given, lengths)
             launch.native.run()
             problem = wrong(kind, launch.results[0], want, launch.guards[0])

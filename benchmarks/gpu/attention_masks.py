@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases.attention import Inputs, exact, inputs, wrong
+from benchmarks.cases.attention import Inputs, exact, inputs, takes, wrong
 from benchmarks.gpu.attention import TARGETS, Row, in_turns
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched, with_events
@@ -94,9 +94,10 @@ class Launcher:
         self.kernels = {kernel.name: kernel for kernel in kernels()}
         self._objects = gpu_objects.Objects(directory)
 
-    def names(self, beginning: str) -> list[str]:
-        """The kernels whose names begin so."""
-        return [name for name in self.kernels if f"{name}_".startswith(f"{beginning}_")]
+    def names(self, beginning: str, given: Inputs) -> list[str]:
+        """The kernels whose names begin so, and that take the inputs."""
+        found = (name for name in self.kernels if f"{name}_".startswith(f"{beginning}_"))
+        return [name for name in found if takes(self.kernels[name], given)]
 
     def launch(
         self, target: str, name: str, given: Inputs, spans: torch.Tensor | None = None
@@ -127,9 +128,9 @@ def check(directory: Path) -> int:
             ("bf16", "decode_", FEW),
             ("f32", "", ODD[1:3]),
         ):
-            names = launcher.names(f"bool_masked_{of}attention_{kind}_{end}")
             for size in sizes:
                 given = inputs(kind, (*size, dim))
+                names = launcher.names(f"bool_masked_{of}attention_{kind}_{end}", given)
                 for what, one in masks(*size[3:]).items():
                     each = torch.stack([one[0], one.flip(2)[0]] * size[0])[: size[0]].contiguous()
                     for mask in (one.contiguous(), each):
@@ -219,7 +220,7 @@ def run(directory: Path) -> list[Row]:
                 read, spans = launcher.spans(masked.mask)
                 read.native.run()
                 functions["mask_spans"] = launched(read.native)
-            names = launcher.names(f"{prefix}prefill_attention_bf16_{dim}")
+            names = launcher.names(f"{prefix}prefill_attention_bf16_{dim}", masked)
             for number, name in enumerate(names):
                 for known in (spans, None) if of_mask else (None,):
                     done = launcher.launch(TARGETS[1], name, masked, known)

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases.attention import Inputs, inputs, wrong
+from benchmarks.cases.attention import Inputs, inputs, takes, wrong
 from benchmarks.gpu.attention import TARGETS, Row
 from benchmarks.gpu.attention_masks import best_of_pytorch
 from benchmarks.lib import gpu_command, gpu_objects
@@ -107,9 +107,10 @@ class Launcher:
         self.kernels = {kernel.name: kernel for kernel in kernels()}
         self._objects = gpu_objects.Objects(directory)
 
-    def names(self, beginning: str) -> list[str]:
-        """The kernels whose names begin so."""
-        return [name for name in self.kernels if f"{name}_".startswith(f"{beginning}_")]
+    def names(self, beginning: str, given: Inputs) -> list[str]:
+        """The kernels whose names begin so, and that take the inputs."""
+        found = (name for name in self.kernels if f"{name}_".startswith(f"{beginning}_"))
+        return [name for name in found if takes(self.kernels[name], given)]
 
     def launch(
         self, target: str, name: str, given: Inputs, spans: Any, of_scores: Scores
@@ -225,7 +226,9 @@ def check(directory: Path) -> int:
             read, spans = launcher.spans(given.mask)
             read.native.run()
             known.append(spans)
-        for name, target, of_mask in itertools.product(launcher.names(beginning), TARGETS, known):
+        for name, target, of_mask in itertools.product(
+            launcher.names(beginning, given), TARGETS, known
+        ):
             done = launcher.launch(target, name, given, of_mask, of_scores)
             if done is None:
                 continue
@@ -339,7 +342,9 @@ def run(directory: Path) -> list[Row]:
         dim = size[5]
         end = str(dim) if dim in PREFILLS else next(h.name for h in UP_TO if h.columns >= dim)
         peer = best_of_pytorch(given)
-        for number, name in enumerate(launcher.names(f"masked_prefill_attention_bf16_{end}")):
+        for number, name in enumerate(
+            launcher.names(f"masked_prefill_attention_bf16_{end}", given)
+        ):
             shown = "x".join(map(str, size))
             for target in TARGETS if number == 0 else TARGETS[1:]:
                 done = launcher.launch(target, name, given, spans, Scores())
@@ -359,7 +364,7 @@ def run(directory: Path) -> list[Row]:
             read, spans = launcher.spans(seen)
             read.native.run()
         head = next(h.name for h in UP_TO if h.columns >= size[5])
-        name = launcher.names(f"{prefix}capped_prefill_attention_bf16_{head}")[0]
+        name = launcher.names(f"{prefix}capped_prefill_attention_bf16_{head}", given)[0]
         shown = "x".join(map(str, size))
         what = f"{shown} cap {softcap:g} sinks {has_sinks} window {window}"
         for target in TARGETS:

@@ -13,6 +13,9 @@ For heads of 32, 64 and 128 of f32, f16 and bf16:
 - `paged_attention_{dtype}` has keys and values in pages, of which a table says which a sequence
   has; `cached_attention_{dtype}_{f8}` and `paged_attention_{dtype}_{f8}` have those of 8 bits,
   f8e4m3fn or f8e5m2, with scales. They take heads of any size up to 256.
+- `packed_attention_{dtype}` takes sequences of different lengths behind each other,
+  [rows, heads, dim], with offsets of both queries and keys (`cu_seqlens`), and a window of keys to
+  the left and to the right. It takes heads of any size up to 256.
 - `attention_by_position_{dtype}_{dim}` gives [batch, queries, heads, dim], as projections take it.
 - `attention_bshd_{dtype}_{dim}` and its masked forms have all operands so, as projections leave
   them, too.
@@ -49,6 +52,7 @@ from cuda_kernels.attention.names import (
     CAPPED,
     FLAT,
     LATENT,
+    PACKED,
     PAGED,
     SPANS,
     WRITE_PAGES,
@@ -68,6 +72,7 @@ __getattr__, __dir__ = lazily(
             "flat": FLAT,
             "latent": LATENT,
             "mask_spans": SPANS,
+            "packed": PACKED,
             "simt": ["declare"],
             "rotary": each_type("rotary", "rotary_apart", "rotary_by_position", "rotary_bshd"),
             "rotary_any": each_type("rotary_any", "rotary_any_by_position", "rotary_any_bshd"),

@@ -21,6 +21,7 @@
 #include "../include/head_sizes.cuh"
 #include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
+#include "../include/packed_sequences.cuh"
 #include "../include/score_form.cuh"
 
 namespace cuda_kernels {
@@ -69,42 +70,40 @@ __device__ __forceinline__ void load_tile(
   }
 }
 
-template <class T, class Head, int Keys, int Layout = kByHeads, class... Form>
-__global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
-                                                                  const T* __restrict__ k,
-                                                                  const T* __restrict__ v,
-                                                                  const void* __restrict__ mask,
-                                                                  T* __restrict__ out,
-                                                                  float scale,
-                                                                  bool causal,
-                                                                  int batches,
-                                                                  int heads,
-                                                                  int kv_heads,
-                                                                  int queries,
-                                                                  int keys,
-                                                                  int mask_rows,
-                                                                  bool mask_is_bool,
-                                                                  int dim,
-                                                                  int value_dim,
-                                                                  const int* __restrict__ spans,
-                                                                  int mask_batches,
-                                                                  int mask_heads,
-                                                                  Form... form) {
+// What a block does: queries from `first` on of a head of a sequence.
+template <int Keys, int Layout, class T, class Head, class Scores>
+__device__ __forceinline__ void attend(const Head& head_sizes,
+                                       const T* __restrict__ q,
+                                       const T* __restrict__ k,
+                                       const T* __restrict__ v,
+                                       const void* __restrict__ mask,
+                                       T* __restrict__ out,
+                                       float scale,
+                                       const KeyWindow& window,
+                                       int heads,
+                                       int kv_heads,
+                                       int queries,
+                                       int keys,
+                                       int mask_rows,
+                                       bool mask_is_bool,
+                                       const int* __restrict__ spans,
+                                       int mask_batches,
+                                       int mask_heads,
+                                       int first,
+                                       int head,
+                                       int batch,
+                                       const Scores& of_scores) {
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr int stride = kColumns + 4, score_stride = Keys + 4;
   constexpr int columns = Keys / kLanes;         // keys of a thread, kLanes apart
   constexpr int width = kValueColumns % 64 == 0 ? 4 : 2;    // neighbouring columns of the result
   constexpr int pieces = kValueColumns / (kLanes * width);  // how often a thread has so many
-  const Head head_sizes(dim, value_dim);
-  const ScoreForm<T, Form...> of_scores{form...};
   extern __shared__ float4 shared[];
   float* const query_tile = reinterpret_cast<float*>(shared);
   float* const key_tile = query_tile + kTileQueries * stride;  // and the values, after the keys
   float* const weights = key_tile + Keys * stride;
 
   const int lane = threadIdx.x % kLanes, row = threadIdx.x / kLanes;
-  const QueryTile<kTileQueries> tile(queries, heads);
-  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   const bool packs = aligned(q, k, v) & are_packs<T>(head_sizes);
   const Placement<kPlacesOperands<Layout>> of_q{heads, queries, head_sizes.dim()}, of_k{kv_heads, keys, head_sizes.dim()},
@@ -130,8 +129,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
       for (int w = 0; w < width; ++w) result[i][p].at[w] = 0.0f;
   }
 
-  const int end = causal ? min(span.end, first + kTileQueries) : span.end;
-  for (int start = min(span.begin, end) / Keys * Keys; start < end; start += Keys) {
+  const int end = window.end_of(first, kTileQueries, span.end);
+  for (int start = min(window.begin_of(first, span.begin), end) / Keys * Keys; start < end; start += Keys) {
     __syncthreads();  // the tile's values were used
     load_tile<Keys, kColumns, stride, Head::kIsExact>(
         key_tile, k, head_sizes.dim(), of_k.step(), start, keys, 1.0f, packs);
@@ -157,8 +156,8 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
 #pragma unroll
       for (int j = 0; j < columns; ++j) {
         const int key = start + lane + j * kLanes;
-        if constexpr (!ScoreForm<T, Form...>::kIsUsual) scores[i][j] = of_scores.capped(scores[i][j]);
-        if (key >= keys || (causal && key > query) || (hides && !of_tile.shows(mask_row, key))) {
+        if constexpr (!Scores::kIsUsual) scores[i][j] = of_scores.capped(scores[i][j]);
+        if (key >= keys || !window.shows(query, key) || (hides && !of_tile.shows(mask_row, key))) {
           scores[i][j] = -INFINITY;
         } else if (of_tile.adds()) {
           scores[i][j] += of_tile.value<T>(mask_row, key);
@@ -208,7 +207,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
     for (int distance = kLanes / 2; distance > 0; distance /= 2)
       sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     if (query >= queries) continue;
-    if constexpr (!ScoreForm<T, Form...>::kIsUsual) sum += of_scores.natural_sink(head, maxima[i]);
+    if constexpr (!Scores::kIsUsual) sum += of_scores.natural_sink(head, maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
     T* const to = out + static_cast<long long>(query) * place.step();
     for (int p = 0; p < pieces; ++p)
@@ -217,6 +216,59 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
         if (Head::kIsExact || column < head_sizes.value_dim()) to[column] = static_cast<T>(result[i][p].at[w] * factor);
       }
   }
+}
+
+template <class T, class Head, int Keys, int Layout = kByHeads, class... Form>
+__global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
+                                                                  const T* __restrict__ k,
+                                                                  const T* __restrict__ v,
+                                                                  const void* __restrict__ mask,
+                                                                  T* __restrict__ out,
+                                                                  float scale,
+                                                                  bool causal,
+                                                                  int batches,
+                                                                  int heads,
+                                                                  int kv_heads,
+                                                                  int queries,
+                                                                  int keys,
+                                                                  int mask_rows,
+                                                                  bool mask_is_bool,
+                                                                  int dim,
+                                                                  int value_dim,
+                                                                  const int* __restrict__ spans,
+                                                                  int mask_batches,
+                                                                  int mask_heads,
+                                                                  Form... form) {
+  const QueryTile<kTileQueries> tile(queries, heads);
+  attend<Keys, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys,
+                       mask_rows, mask_is_bool, spans, mask_batches, mask_heads, tile.first, tile.head, tile.sequence,
+                       ScoreForm<T, Form...>{form...});
+}
+
+// The same of sequences behind each other: `packed_sequences.cuh`.
+template <class T, class Head, int Keys>
+__global__ void __launch_bounds__(kAttentionThreads, 2) packed_attention(const T* __restrict__ q,
+                                                                         const T* __restrict__ k,
+                                                                         const T* __restrict__ v,
+                                                                         const int* __restrict__ query_offsets,
+                                                                         const int* __restrict__ key_offsets,
+                                                                         T* __restrict__ out,
+                                                                         float scale,
+                                                                         int left,
+                                                                         int right,
+                                                                         int sequences,
+                                                                         int heads,
+                                                                         int kv_heads,
+                                                                         int queries,
+                                                                         int keys,
+                                                                         int dim,
+                                                                         int value_dim) {
+  const PackedTile<kTileQueries> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
+  if (tile.is_empty()) return;
+  tile.move(q, k, v, out, heads, kv_heads, dim, value_dim);
+  attend<Keys, kByPosition>(Head(dim, value_dim), q, k, v, nullptr, out, scale, KeyWindow(left, right, tile.queries, tile.keys),
+                            heads, kv_heads, tile.queries, tile.keys, 1, false, nullptr, 1, 1, tile.first, tile.head, 0,
+                            ScoreForm<T>{});
 }
 
 }  // namespace cuda_kernels

@@ -19,48 +19,47 @@
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
 #include "../include/number_rows.cuh"
+#include "../include/packed_sequences.cuh"
 #include "../include/wgmma_registers.cuh"
 
 namespace cuda_kernels {
 
-template <class T, class Head, int Keys, int Resident, bool HoldsQueries, int Layout = kByHeads, int Staged = 0, class... Form>
-__global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __restrict__ q,
-                                                                  const T* __restrict__ k,
-                                                                  const T* __restrict__ v,
-                                                                  const void* __restrict__ mask,
-                                                                  T* __restrict__ out,
-                                                                  float scale,
-                                                                  bool causal,
-                                                                  int batches,
-                                                                  int heads,
-                                                                  int kv_heads,
-                                                                  int queries,
-                                                                  int keys,
-                                                                  int mask_rows,
-                                                                  bool mask_is_bool,
-                                                                  int dim,
-                                                                  int value_dim,
-                                                                  const int* __restrict__ spans,
-                                                                  int mask_batches,
-                                                                  int mask_heads,
-                                                                  Form... form) {
+// What a block does: queries from `first` on of a head of a sequence.
+template <int Keys, int Stages, bool HoldsQueries, int Layout, int Staged, class T, class Head, class Scores>
+__device__ __forceinline__ void attend(const Head& head_sizes,
+                                       const T* __restrict__ q,
+                                       const T* __restrict__ k,
+                                       const T* __restrict__ v,
+                                       const void* __restrict__ mask,
+                                       T* __restrict__ out,
+                                       float scale,
+                                       const KeyWindow& window,
+                                       int heads,
+                                       int kv_heads,
+                                       int queries,
+                                       int keys,
+                                       int mask_rows,
+                                       bool mask_is_bool,
+                                       const int* __restrict__ spans,
+                                       int mask_batches,
+                                       int mask_heads,
+                                       int first,
+                                       int head,
+                                       int batch,
+                                       const Scores& of_scores) {
+  static_assert(Keys % 32 == 0 || Stages == 1, "tiles begin at whole words of a mask's bits");
   constexpr int kQueries = 64, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr int kKeyTile = kTileBytes<Keys, kColumns>, kValueTile = kTileBytes<Keys, kValueColumns>;
-  const Head head_sizes(dim, value_dim);
   extern __shared__ __align__(1024) char shared[];
   char* const query_tile = shared;
   char* const key_tiles = query_tile + kTileBytes<kQueries, kColumns>;
-  char* const value_tiles = key_tiles + 2 * kKeyTile;
-  char* const number_places = value_tiles + 2 * kValueTile;
+  char* const value_tiles = key_tiles + Stages * kKeyTile;
+  char* const number_places = value_tiles + Stages * kValueTile;
   // In shared memory, where it takes no registers.
   TileMask& of_rows = *reinterpret_cast<TileMask*>(number_places + Staged * 4 * kNumbersOfWarp<Keys>);
   static_assert(sizeof(TileMask) <= 64, "the memory that a launch has for it");
 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16;
-  const QueryTile<kQueries> tile(queries, heads,
-                                 heads_in_turns(causal || spans != nullptr, heads * batches, heads, kv_heads, keys,
-                                                head_sizes.dim() + head_sizes.value_dim()));
-  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   bool packs = aligned(q, k, v), stores_packs = aligned(out);
   if constexpr (!Head::kIsExact) {
@@ -75,9 +74,9 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
   v += of_v.of(batch, key_head, 0);
   const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
   const Span span = of_head.span(first, kQueries);
-  const int end = causal ? min(span.end, first + kQueries) : span.end;
-  const int begin = min(span.begin, end) / Keys * Keys;
-  const int seen_by_all = causal ? min(keys, first + 1) : keys;
+  const int end = window.end_of(first, kQueries, span.end);
+  const int begin = min(window.begin_of(first, span.begin), end) / Keys * Keys;
+  const int seen_by_all = window.end_of(first, 1, keys);
   if (threadIdx.x == 0) of_rows = of_head.of_tile(first, span);
   const bool adds_numbers = Staged > 0 && of_head.adds_numbers(span);
   const NumbersOfWarp<T, Keys> numbers(mask, mask_batches * static_cast<long long>(mask_heads) * mask_rows, of_head,
@@ -98,8 +97,7 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
     __syncthreads();
   };
 
-  const ScoreForm<T, Form...> of_scores{form...};
-  const Scoring<T, ScoreForm<T, Form...>> scoring{of_scores, of_rows, causal, scale};
+  const Scoring<T, Scores> scoring{of_scores, of_rows, window.ends, scale, window.behind, window.begins, window.before};
   Softmax softmax;
   float result[kValueColumns / 2], scores[Keys / 2], rescale[2];
   unsigned weights[Keys / 16][4], held[HoldsQueries ? kColumns / 16 : 1][4];
@@ -127,7 +125,7 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
       wgmma_from_registers<T, kValueColumns, 1>(result, weights[n / 16], values_of_tile + (n * 128 >> 4), 1);
     warpgroup_commit();
   };
-  auto online_softmax = [&](int start) {
+  auto online_softmax = [&](int start, auto is_first) {
     if (adds_numbers) {
       numbers.add(scoring, scores, start, lane);
       __syncwarp();
@@ -137,7 +135,8 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
     const int row = warp_row + lane / 4, query = first + row;
     scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start, start + lane % 4 * 2,
                   start + Keys > seen_by_all, adds_numbers);
-    return softmax.online_softmax(scores, scoring.factor(), rescale);
+    if constexpr (is_first.value) return softmax.online_softmax(scores, scoring.factor(), rescale);
+    return softmax.next_softmax(scores, scoring.factor(), rescale);
   };
   auto pack = [&]() {
 #pragma unroll
@@ -159,16 +158,16 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
 #pragma unroll
       for (int d = 0; d < kColumns; d += 16) ldmatrix(held[d / 16], (rows ^ d % 64 * 2) + d / 64 * kQueries * 128);
     }
-    if (begin + Keys < end) load_keys(begin + Keys, 1);
+    if (Stages > 1 && begin + Keys < end) load_keys(begin + Keys, 1);
     cp_async_commit();
     warpgroup_arrive();
     gemm_qk(0);
     warpgroup_wait<0>();
-    online_softmax(begin);
+    online_softmax(begin, Flag<true>());
     pack();
     int stage = 0;  // of the values whose weights there are
 #pragma unroll 1
-    for (int start = begin + Keys; start < end; start += Keys) {
+    for (int start = begin + Keys; Stages > 1 && start < end; start += Keys) {
       cp_async_wait<0>();
       publish_tiles();
       if (start + Keys < end) load_keys(start + Keys, stage);
@@ -178,7 +177,7 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
       gemm_qk(stage ^ 1);
       gemm_pv(stage);
       warpgroup_wait<1>();
-      const bool grows = online_softmax(start);
+      const bool grows = online_softmax(start, Flag<false>());
       // Here, and not later, since otherwise the compiler waits for the second product before the softmax.
       asm volatile("" ::: "memory");
       warpgroup_wait<0>();
@@ -199,6 +198,63 @@ __global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __res
   add_sinks(of_scores, softmax, scoring.factor(), head, lane);
   store_result(head_sizes, out + place.of(batch, head, 0), result, softmax, first + warp_row + lane / 4, queries,
                place.step(), lane, stores_packs);
+}
+
+template <class T, class Head, int Keys, int Stages, int Resident, bool HoldsQueries, int Layout = kByHeads, int Staged = 0, class... Form>
+__global__ void __launch_bounds__(128, Resident) attention_blocks(const T* __restrict__ q,
+                                                                  const T* __restrict__ k,
+                                                                  const T* __restrict__ v,
+                                                                  const void* __restrict__ mask,
+                                                                  T* __restrict__ out,
+                                                                  float scale,
+                                                                  bool causal,
+                                                                  int batches,
+                                                                  int heads,
+                                                                  int kv_heads,
+                                                                  int queries,
+                                                                  int keys,
+                                                                  int mask_rows,
+                                                                  bool mask_is_bool,
+                                                                  int dim,
+                                                                  int value_dim,
+                                                                  const int* __restrict__ spans,
+                                                                  int mask_batches,
+                                                                  int mask_heads,
+                                                                  Form... form) {
+  const Head head_sizes(dim, value_dim);
+  const QueryTile<64> tile(queries, heads,
+                           heads_in_turns(causal || spans != nullptr, heads * batches, heads, kv_heads, keys,
+                                          head_sizes.dim() + head_sizes.value_dim()));
+  attend<Keys, Stages, HoldsQueries, Layout, Staged>(
+      head_sizes, q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys, mask_rows, mask_is_bool, spans,
+      mask_batches, mask_heads, tile.first, tile.head, tile.sequence, ScoreForm<T, Form...>{form...});
+}
+
+// The same of sequences behind each other: `packed_sequences.cuh`.
+template <class T, class Head, int Keys, int Stages, int Resident, bool HoldsQueries>
+__global__ void __launch_bounds__(128, Resident) packed_attention_blocks(const T* __restrict__ q,
+                                                                         const T* __restrict__ k,
+                                                                         const T* __restrict__ v,
+                                                                         const int* __restrict__ query_offsets,
+                                                                         const int* __restrict__ key_offsets,
+                                                                         T* __restrict__ out,
+                                                                         float scale,
+                                                                         int left,
+                                                                         int right,
+                                                                         int sequences,
+                                                                         int heads,
+                                                                         int kv_heads,
+                                                                         int queries,
+                                                                         int keys,
+                                                                         int dim,
+                                                                         int value_dim) {
+  const Head head_sizes(dim, value_dim);
+  const PackedTile<64> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
+  if (tile.is_empty()) return;
+  tile.move(q, k, v, out, heads, kv_heads, head_sizes.dim(), head_sizes.value_dim());
+  attend<Keys, Stages, HoldsQueries, kByPosition, 0>(
+      head_sizes, q, k, v, nullptr, out, scale, KeyWindow(left, right, tile.queries, tile.keys), heads, kv_heads, tile.queries,
+      tile.keys, 1, false, nullptr, 1, 1, tile.first, tile.head, 0, ScoreForm<T>{});
 }
 
 }  // namespace cuda_kernels

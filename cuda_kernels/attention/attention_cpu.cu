@@ -14,6 +14,7 @@
 #include "../include/head_sizes.cuh"
 #include "../include/mask_spans.cuh"
 #include "../include/pack.cuh"
+#include "../include/packed_sequences.cuh"
 #include "../include/score_form.cuh"
 
 namespace cuda_kernels {
@@ -30,8 +31,7 @@ struct Tiles {
   float maxima[kQueries], rescale[kQueries];
 };
 
-// The first `lengths` keys of the cache are valid, or all of them. With a causal mask the queries are the last of
-// these, and without `lengths` the first.
+// Of queries from `first` on of a head of a sequence. The first `seen` of `keys` keys are valid.
 template <class T, class Head, int Layout, class Form>
 __device__ __forceinline__ void attend(const Head& head_sizes,
                                        const T* __restrict__ q,
@@ -40,7 +40,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
                                        const void* __restrict__ mask,
                                        T* __restrict__ out,
                                        float scale,
-                                       bool causal,
+                                       const KeyWindow& window,
                                        int heads,
                                        int kv_heads,
                                        int queries,
@@ -50,19 +50,17 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
                                        const int* __restrict__ spans,
                                        int mask_batches,
                                        int mask_heads,
-                                       const int* __restrict__ lengths,
-                                       const Form& form,
-                                       int window = 0) {
+                                       int seen,
+                                       int first,
+                                       int head,
+                                       int batch,
+                                       const Form& form) {
   constexpr int pieces = Head::kValueColumns / kWidth;
   const int dim = head_sizes.dim(), value_dim = head_sizes.value_dim();
   extern __shared__ float4 shared[];
   Tiles<Head>& tiles = *reinterpret_cast<Tiles<Head>*>(shared);
   const int lane = threadIdx.x % kWidth, warp = threadIdx.x / kWidth, row = warp * kRows;
-  const QueryTile<kQueries> tile(queries, heads);
-  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int rows = min(kQueries, queries - first), last_row = min(row + kRows, rows);
-  const int seen = lengths == nullptr ? keys : max(0, min(lengths[batch], keys));
-  const int offset = lengths == nullptr ? 0 : seen - queries;
   const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   const Placement<kPlacesOperands<Layout>> of_q{heads, queries, dim}, of_k{kv_heads, keys, dim},
       of_v{kv_heads, keys, value_dim};
@@ -84,9 +82,9 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   }
   float result[kRows][pieces] = {};
 
-  const int last = min(seen, span.end), end = causal ? min(last, first + kQueries + offset) : last;
+  const int end = window.end_of(first, kQueries, min(seen, span.end));
 #pragma unroll 1
-  for (int start = min(span.begin, max(end, 0)) / kWidth * kWidth; start < end; start += kWidth) {
+  for (int start = min(window.begin_of(first, span.begin), end) / kWidth * kWidth; start < end; start += kWidth) {
     __syncthreads();  // the tiles were used
 #pragma unroll 1
     for (int j = warp; j < kWidth; j += kWarps) {
@@ -123,7 +121,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
       } else if (hides && !of_tile.shows(of_tile.row(i), min(key, keys - 1))) {
         score = -INFINITY;
       }
-      score = key < seen && !(causal && key > query + offset) && !(window > 0 && key <= query + offset - window) ? score : -INFINITY;
+      score = key < seen && window.shows(query, key) ? score : -INFINITY;
       const float before = tiles.maxima[i];
       float maximum = fmaxf(before, score);
       for (int distance = kWidth / 2; distance > 0; distance /= 2)
@@ -189,9 +187,10 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
                                                                  int mask_batches,
                                                                  int mask_heads,
                                                                  Form... form) {
-  attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
-                              mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr,
-                              ScoreForm<T, Form...>{form...});
+  const QueryTile<kQueries> tile(queries, heads);
+  attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys,
+                          mask_rows, mask_is_bool, spans, mask_batches, mask_heads, keys, tile.first, tile.head, tile.sequence,
+                          ScoreForm<T, Form...>{form...});
 }
 
 // The same with the operands of `attention_decode` of attention_decode.cu.
@@ -217,9 +216,10 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_decode_cpu(const T*
                                                                         int mask_heads,
                                                                         float*,
                                                                         Form... form) {
-  attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, causal, heads, kv_heads, queries, keys,
-                              mask_rows, mask_is_bool, spans, mask_batches, mask_heads, nullptr,
-                              ScoreForm<T, Form...>{form...});
+  const QueryTile<kQueries> tile(queries, heads);
+  attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys,
+                          mask_rows, mask_is_bool, spans, mask_batches, mask_heads, keys, tile.first, tile.head, tile.sequence,
+                          ScoreForm<T, Form...>{form...});
 }
 
 // As `cached_attention` of attention_decode.cu.
@@ -239,8 +239,37 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
                                                                         int value_dim,
                                                                         float*,
                                                                         const int* __restrict__ window) {
-  attend<T, Head, kByHeads>(Head(dim, value_dim), q, k, v, nullptr, out, scale, true, heads, kv_heads, queries, keys, 1,
-                         false, nullptr, 1, 1, lengths, ScoreForm<T>{}, window == nullptr ? 0 : *window);
+  const QueryTile<kQueries> tile(queries, heads);
+  const int seen = max(0, min(lengths[tile.sequence], keys));
+  const int left = window == nullptr || *window <= 0 ? -1 : *window - 1;
+  attend<T, Head, kByHeads>(Head(dim, value_dim), q, k, v, nullptr, out, scale, KeyWindow(left, 0, queries, seen), heads, kv_heads,
+                            queries, keys, 1, false, nullptr, 1, 1, seen, tile.first, tile.head, tile.sequence, ScoreForm<T>{});
+}
+
+// As `packed_attention` of attention.cu.
+template <class T, class Head>
+__global__ void __launch_bounds__(kWidth * kWarps) packed_attention_cpu(const T* __restrict__ q,
+                                                                        const T* __restrict__ k,
+                                                                        const T* __restrict__ v,
+                                                                        const int* __restrict__ query_offsets,
+                                                                        const int* __restrict__ key_offsets,
+                                                                        T* __restrict__ out,
+                                                                        float scale,
+                                                                        int left,
+                                                                        int right,
+                                                                        int sequences,
+                                                                        int heads,
+                                                                        int kv_heads,
+                                                                        int queries,
+                                                                        int keys,
+                                                                        int dim,
+                                                                        int value_dim) {
+  const PackedTile<kQueries> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
+  if (tile.is_empty()) return;
+  tile.move(q, k, v, out, heads, kv_heads, dim, value_dim);
+  attend<T, Head, kByPosition>(Head(dim, value_dim), q, k, v, nullptr, out, scale,
+                               KeyWindow(left, right, tile.queries, tile.keys), heads, kv_heads, tile.queries, tile.keys, 1,
+                               false, nullptr, 1, 1, tile.keys, tile.first, tile.head, 0, ScoreForm<T>{});
 }
 
 }  // namespace cuda_kernels

@@ -29,34 +29,36 @@
 
 #include "../include/attention_placement.cuh"
 #include "../include/attention_tiles.cuh"
+#include "../include/packed_sequences.cuh"
 
 namespace cuda_kernels {
 
-template <class T, class Head, int Keys, int Warps, int Parts, int Resident, int Layout = kByHeads, int Staged = 0, class... Form>
-__global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
-                                                                const T* __restrict__ k,
-                                                                const T* __restrict__ v,
-                                                                const void* __restrict__ mask,
-                                                                T* __restrict__ out,
-                                                                float scale,
-                                                                bool causal,
-                                                                int batches,
-                                                                int heads,
-                                                                int kv_heads,
-                                                                int queries,
-                                                                int keys,
-                                                                int mask_rows,
-                                                                bool mask_is_bool,
-                                                                int dim,
-                                                                int value_dim,
-                                                                const int* __restrict__ spans,
-                                                                int mask_batches,
-                                                                int mask_heads,
-                                                                Form... form) {
+// What a block does: queries from `first` on of a head of a sequence.
+template <int Keys, int Warps, int Parts, int Layout, int Staged, class T, class Head, class Scores>
+__device__ __forceinline__ void attend(const Head& head_sizes,
+                                       const T* __restrict__ q,
+                                       const T* __restrict__ k,
+                                       const T* __restrict__ v,
+                                       const void* __restrict__ mask,
+                                       T* __restrict__ out,
+                                       float scale,
+                                       const KeyWindow& window,
+                                       int heads,
+                                       int kv_heads,
+                                       int queries,
+                                       int keys,
+                                       int mask_rows,
+                                       bool mask_is_bool,
+                                       const int* __restrict__ spans,
+                                       int mask_batches,
+                                       int mask_heads,
+                                       int first,
+                                       int head,
+                                       int batch,
+                                       const Scores& of_scores) {
   constexpr int kThreads = 32 * Warps, kQueries = 16 * Parts * Warps;
   constexpr int kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr bool kHoldsQueries = Parts * kColumns <= 128;  // in registers, else they are read from shared memory again
-  const Head head_sizes(dim, value_dim);
   extern __shared__ __align__(128) char shared[];
   const unsigned query_tile = shared_address(shared);
   const unsigned key_tile = query_tile + kTileBytes<kQueries, kColumns>;
@@ -64,10 +66,6 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   const unsigned number_tile = value_tile + kTileBytes<Keys, kValueColumns>;  // of the mask, if Staged
 
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * 16 * Parts;
-  const QueryTile<kQueries> tile(queries, heads,
-                                 heads_in_turns(causal || spans != nullptr, heads * batches, heads, kv_heads, keys,
-                                                head_sizes.dim() + head_sizes.value_dim()));
-  const int first = tile.first, head = tile.head, batch = tile.sequence;
   const int key_head = static_cast<int>(static_cast<long long>(head) * kv_heads / heads);
   bool packs = aligned(q, k, v), stores_packs = aligned(out);
   if constexpr (!Head::kIsExact) {
@@ -87,8 +85,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   TileMask& of_warp = of_warps[threadIdx.x / 32];
   if (lane == 0) of_warp = of_head.of_tile(first, of_head.span(first + warp_row, 16 * Parts));
   __syncwarp();
-  const ScoreForm<T, Form...> of_scores{form...};
-  const Scoring<T, ScoreForm<T, Form...>> scoring{of_scores, of_warp, causal, scale};
+  const Scoring<T, Scores> scoring{of_scores, of_warp, window.ends, scale, window.behind, window.begins, window.before};
   const float factor = scoring.factor();
 
   // Where this lane's rows of ldmatrix lie: of queries, rows by 16 and columns by 8; of keys, the other way round;
@@ -108,8 +105,8 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
   __shared__ TileMask of_block;
   if (Staged > 0 && threadIdx.x == 0) of_block = of_head.of_tile(first, span);
 
-  const int end = causal ? min(span.end, first + kQueries) : span.end;
-  const int begin = min(span.begin, end) / Keys * Keys;
+  const int end = window.end_of(first, kQueries, span.end);
+  const int begin = min(window.begin_of(first, span.begin), end) / Keys * Keys;
   copy_tile<kQueries, kColumns, kThreads, Head::kIsExact>(
       query_tile, q, head_sizes.dim(), of_q.step(), first, queries, threadIdx.x, packs);
   if constexpr (kHoldsQueries) {
@@ -217,6 +214,63 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
     add_sinks(of_scores, softmax[p], factor, head, lane);
     store_result(head_sizes, out, result[p], softmax[p], query, queries, place.step(), lane, stores_packs);
   }
+}
+
+template <class T, class Head, int Keys, int Warps, int Parts, int Resident, int Layout = kByHeads, int Staged = 0, class... Form>
+__global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
+                                                                       const T* __restrict__ k,
+                                                                       const T* __restrict__ v,
+                                                                       const void* __restrict__ mask,
+                                                                       T* __restrict__ out,
+                                                                       float scale,
+                                                                       bool causal,
+                                                                       int batches,
+                                                                       int heads,
+                                                                       int kv_heads,
+                                                                       int queries,
+                                                                       int keys,
+                                                                       int mask_rows,
+                                                                       bool mask_is_bool,
+                                                                       int dim,
+                                                                       int value_dim,
+                                                                       const int* __restrict__ spans,
+                                                                       int mask_batches,
+                                                                       int mask_heads,
+                                                                       Form... form) {
+  const Head head_sizes(dim, value_dim);
+  const QueryTile<16 * Parts * Warps> tile(queries, heads,
+                                           heads_in_turns(causal || spans != nullptr, heads * batches, heads, kv_heads, keys,
+                                                          head_sizes.dim() + head_sizes.value_dim()));
+  attend<Keys, Warps, Parts, Layout, Staged>(
+      head_sizes, q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys, mask_rows, mask_is_bool, spans,
+      mask_batches, mask_heads, tile.first, tile.head, tile.sequence, ScoreForm<T, Form...>{form...});
+}
+
+// The same of sequences behind each other: `packed_sequences.cuh`.
+template <class T, class Head, int Keys, int Warps, int Parts, int Resident>
+__global__ void __launch_bounds__(32 * Warps, Resident) packed_attention_sm80(const T* __restrict__ q,
+                                                                              const T* __restrict__ k,
+                                                                              const T* __restrict__ v,
+                                                                              const int* __restrict__ query_offsets,
+                                                                              const int* __restrict__ key_offsets,
+                                                                              T* __restrict__ out,
+                                                                              float scale,
+                                                                              int left,
+                                                                              int right,
+                                                                              int sequences,
+                                                                              int heads,
+                                                                              int kv_heads,
+                                                                              int queries,
+                                                                              int keys,
+                                                                              int dim,
+                                                                              int value_dim) {
+  const Head head_sizes(dim, value_dim);
+  const PackedTile<16 * Parts * Warps> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
+  if (tile.is_empty()) return;
+  tile.move(q, k, v, out, heads, kv_heads, head_sizes.dim(), head_sizes.value_dim());
+  attend<Keys, Warps, Parts, kByPosition, 0>(
+      head_sizes, q, k, v, nullptr, out, scale, KeyWindow(left, right, tile.queries, tile.keys), heads, kv_heads, tile.queries,
+      tile.keys, 1, false, nullptr, 1, 1, tile.first, tile.head, 0, ScoreForm<T>{});
 }
 
 }  // namespace cuda_kernels

@@ -69,6 +69,8 @@ LATENT = {
     for prefix, dtype in product(("", "paged_"), TYPES[1:])
 }
 """With caches of latent vectors: the element type, and whether they are in pages."""
+PACKED = {f"packed_attention_{dtype}": dtype for dtype in TYPES}
+"""With sequences of different lengths behind each other, by name: the element type."""
 FLAT_PREFIXES = {**PREFIXES, "shared": "shared_masked_", "key": "key_masked_"}
 """The same for heads in the batch; the last two have one mask for all heads of a sentence."""
 FLAT = {

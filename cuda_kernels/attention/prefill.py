@@ -160,23 +160,30 @@ class BlockTiles:
     """Blocks that a multiprocessor must be able to hold, which limits registers."""
     holds_queries: bool = False
     """In registers, or they are read from shared memory for each tile."""
+    stages: int = 2
+    """Of keys and of values; one is enough where a tile has all keys."""
 
     @property
     def name(self) -> str:
         """As in a kernel's name."""
-        return f"b64x{self.keys}"
+        return f"b64x{self.keys}{'' if self.stages == 2 else '_s1'}"
+
+    @property
+    def numbers(self) -> str:
+        """The template arguments behind the head."""
+        holds = "true" if self.holds_queries else "false"
+        return f"{self.keys}, {self.stages}, {self.resident}, {holds}"
 
     def shared_bytes(self, head: Head, *, staged: bool = False) -> int:
         """Tiles, two of keys and of values, the mask's numbers if they are staged, a mask."""
         numbers = _number_bytes(64, self.keys) if staged else 0
-        return _tile_bytes(head, 64, self.keys, 2) + numbers + 64
+        return _tile_bytes(head, 64, self.keys, self.stages) + numbers + 64
 
     def implementation(
         self, form: Form, dtype: str, head: Head, all_heads: Expr
     ) -> cd.Implementation:
         """What runs on sm_90a."""
-        holds = "true" if self.holds_queries else "false"
-        numbers = f"{template_of(head)}, {self.keys}, {self.resident}, {holds}"
+        numbers = f"{template_of(head)}, {self.numbers}"
         numbers += form_of(dtype, form.layout, staged=form.adds, is_capped=form.is_capped)
         return cd.Implementation(
             source="attention_blocks_sm90a.cu",
@@ -198,22 +205,38 @@ class Prefill:
     """Where a mask's numbers take a part of the shared memory; names still say the other."""
 
     @property
+    def requirements(self) -> list[Condition]:
+        """What has to hold for the keys, which a single stage has all at once."""
+        is_one = isinstance(self.hopper, BlockTiles) and self.hopper.stages == 1
+        return [keys <= self.hopper.keys] if is_one else []
+
+    @property
     def name(self) -> str:
         """The end of the kernel's name."""
         return f"{self.hopper.name}_sm80_t{self.tiles.queries}x{self.tiles.keys}"
 
 
-FEW_KEYS = (keys <= 256,)
+ONE_TILE = 80
+"""Keys, of small blocks that have them all in one tile, as those of a prompt's 77."""
+FEW_KEYS = (keys <= 448,)
 """Where tiles of 64 keys are faster than of 128, since more blocks run at once."""
 LITTLE = (cd.ceildiv(queries, 64) * cd.ceildiv(keys, 64) * ALL_HEADS <= 12 * MULTIPROCESSORS,)
 """Where the tiles of 64 x 64 are so few that the start of persistent blocks takes too long."""
-MUCH = (
-    keys >= 3000,
-    cd.ceildiv(queries, 192) * ALL_HEADS >= 8 * MULTIPROCESSORS,
-)
-"""Where heads of 64 gain from blocks that read keys for 192 queries: there are several rounds."""
+_OF_192 = cd.ceildiv(queries, 192) * ALL_HEADS
+"""Tiles of persistent blocks with three consumers."""
+SEVERAL_ROUNDS = (queries >= 1024, 2 * _OF_192 >= 5 * MULTIPROCESSORS)
+"""Where heads of 64 gain from blocks that read keys for 192 queries."""
+TWO_ROUNDS = (_OF_192 >= 2 * MULTIPROCESSORS,)
+"""The same for heads of 65 to 96: with less, two consumers with larger tiles are faster."""
 
 _SMALL_80, _USUAL_80 = Tiles(64, 4, 1, 2), Tiles(64, 4, 2, 2)
+_LARGE_80 = Tiles(64, 4, 2, 1)
+
+
+def _one_tile(tiles: Tiles, resident: int, otherwise: WarpgroupTiles | BlockTiles) -> Prefill:
+    return Prefill(tiles, BlockTiles(ONE_TILE, resident, stages=1), hopper_with_numbers=otherwise)
+
+
 PREFILLS: dict[Head, tuple[Prefill, ...]] = {
     32: (
         Prefill(_SMALL_80, BlockTiles(64, 4, holds_queries=True), FEW_KEYS, BlockTiles(64, 3)),
@@ -224,27 +247,38 @@ PREFILLS: dict[Head, tuple[Prefill, ...]] = {
         ),
     ),
     64: (
+        _one_tile(_SMALL_80, 4, BlockTiles(64, 3)),
         Prefill(_SMALL_80, BlockTiles(64, 4), FEW_KEYS, BlockTiles(64, 3)),
-        Prefill(_USUAL_80, WarpgroupTiles(128, 3, 2), MUCH),
+        Prefill(_USUAL_80, WarpgroupTiles(128, 3, 2), SEVERAL_ROUNDS),
         Prefill(_USUAL_80, BlockTiles(128, 3), hopper_with_numbers=WarpgroupTiles(128, 3, 2)),
     ),
     128: (
+        _one_tile(Tiles(64, 4, 1, 1), 3, BlockTiles(64, 2)),
         Prefill(Tiles(64, 4, 1, 1), BlockTiles(64, 2), LITTLE),
-        Prefill(Tiles(64, 4, 2, 1), WarpgroupTiles(128, 2, 2)),
+        Prefill(_LARGE_80, WarpgroupTiles(128, 2, 2)),
     ),
     UpTo(64, 64): (
-        Prefill(_SMALL_80, BlockTiles(64, 3), (keys <= 1024,)),
+        _one_tile(_SMALL_80, 4, BlockTiles(64, 3)),
+        Prefill(_SMALL_80, BlockTiles(64, 4), (keys <= 1024,), BlockTiles(64, 3)),
         Prefill(_USUAL_80, WarpgroupTiles(128, 3, 2)),
     ),
     UpTo(96, 96): (
+        _one_tile(_LARGE_80, 3, WarpgroupTiles(128, 2, 2)),
+        Prefill(_LARGE_80, WarpgroupTiles(64, 3, 3), TWO_ROUNDS, WarpgroupTiles(128, 2, 2)),
         Prefill(
-            Tiles(64, 4, 2, 1),
+            _LARGE_80,
             WarpgroupTiles(128, 2, 3),
             hopper_with_numbers=WarpgroupTiles(128, 2, 2),
         ),
     ),
-    UpTo(128, 128): (Prefill(Tiles(64, 4, 2, 1), WarpgroupTiles(128, 2, 2)),),
+    UpTo(128, 128): (
+        _one_tile(_LARGE_80, 3, WarpgroupTiles(128, 2, 2)),
+        Prefill(_LARGE_80, WarpgroupTiles(128, 2, 2)),
+    ),
     UpTo(192, 128): (
+        Prefill(
+            Tiles(64, 8, 1, 1), WarpgroupTiles(64, 2, 3), (keys <= 400,), WarpgroupTiles(96, 2, 2)
+        ),
         Prefill(
             Tiles(64, 8, 1, 1),
             WarpgroupTiles(128, 2, 2),
@@ -283,7 +317,9 @@ def prefill(
     form = form or PREFILLS[head][-1]
     of = Form(layout, mask == "queries", is_capped)
     tiles, hopper = form.tiles, form.hopper
-    if of.adds and form.hopper_with_numbers is not None:
+    # A cap takes registers, too, which small blocks have where fewer of them are resident.
+    needs_room = of.adds or (is_capped and isinstance(hopper, BlockTiles))
+    if needs_room and form.hopper_with_numbers is not None:
         hopper = form.hopper_with_numbers
     staged = of.adds and tiles.stages_numbers(head)
     numbers = f"{tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
@@ -301,6 +337,7 @@ def prefill(
             heads % kv_heads == 0,
             *requirements(head),
             *mask_requirements(mask),
+            *form.requirements,
         ],
         reference=REFERENCES[layout],
         flops=flops(head),

@@ -20,6 +20,8 @@ batch, heads, kv_heads = cd.dim("batch"), cd.dim("heads"), cd.dim("kv_heads")
 queries, keys = cd.dim("queries"), cd.dim("keys")
 ALL_HEADS = heads * batch
 """Heads of all sequences."""
+CPU_QUERIES = 64
+"""Of a block of `attention_cpu.cu`."""
 
 
 def operands(
@@ -123,17 +125,22 @@ def on_cpu(
 ) -> cd.Implementation:
     """What CPUs run for all of these kernels: `attention_cpu.cu`."""
     numbers = f"{template_of(head)}{form_of(dtype, layout, is_capped=is_capped)}"
-    return _on_cpu(f"{entry}<{C_TYPES[dtype]}, {numbers}>", head, all_heads)
+    return _on_cpu(f"{entry}<{C_TYPES[dtype]}, {numbers}>", head, blocks(CPU_QUERIES, all_heads))
 
 
 def cached_on_cpu(dtype: str, head: Head) -> cd.Implementation:
     """`on_cpu` with a partly filled KV cache."""
     entry = f"cached_attention_cpu<{C_TYPES[dtype]}, {template_of(head)}>"
-    return _on_cpu(entry, head, ALL_HEADS)
+    return _on_cpu(entry, head, blocks(CPU_QUERIES))
 
 
-def _on_cpu(entry: str, head: Head, all_heads: Expr) -> cd.Implementation:
-    warps, rows, lanes = 8, 8, 32
+def packed_on_cpu(dtype: str, head: Head, grid: Expr) -> cd.Implementation:
+    """`on_cpu` of sequences behind each other, with a block for each 64 queries of a head."""
+    return _on_cpu(f"packed_attention_cpu<{C_TYPES[dtype]}, {template_of(head)}>", head, grid)
+
+
+def _on_cpu(entry: str, head: Head, grid: Expr) -> cd.Implementation:
+    warps, rows, lanes = 8, CPU_QUERIES // 8, 32
     columns, value_columns = columns_of(head)
     tiles = (warps * rows + lanes) * columns + lanes * value_columns
     tiles += warps * rows * (2 * lanes + 2)
@@ -141,7 +148,7 @@ def _on_cpu(entry: str, head: Head, all_heads: Expr) -> cd.Implementation:
         source="attention_cpu.cu",
         entry=f"cuda_kernels::{entry}",
         block=warps * lanes,
-        grid=blocks(warps * rows, all_heads),
+        grid=grid,
         dynamic_shared_memory=4 * tiles,
     )
 

@@ -51,6 +51,33 @@ struct QueryTile {
   }
 };
 
+// Which keys a query sees, beside a mask: by their numbers, from its own number plus `before` to its own plus `behind`.
+struct KeyWindow {
+  bool begins, ends;  // else all before, or behind
+  int before, behind;
+
+  // Of a causal mask, without lengths: those up to its own number.
+  __device__ __forceinline__ explicit KeyWindow(bool causal) : begins(false), ends(causal), before(0), behind(0) {}
+
+  // The last query is at the last key, and each sees `left` keys before its own one and `right` behind it; a negative
+  // number is no limit.
+  __device__ __forceinline__ KeyWindow(int left, int right, int queries, int keys)
+      : begins(left >= 0),
+        ends(right >= 0),
+        before(keys - queries - min(left, 1 << 30)),
+        behind(keys - queries + min(right, 1 << 30)) {}
+
+  // Of `queries` queries from `first` on, the end and the beginning of the keys that any of them sees, of those from 0 to `end`.
+  __device__ __forceinline__ int end_of(int first, int queries, int end) const {
+    return ends ? max(min(end, first + queries + behind), 0) : end;
+  }
+  __device__ __forceinline__ int begin_of(int first, int begin) const { return begins ? max(begin, first + before) : begin; }
+
+  __device__ __forceinline__ bool shows(int query, int key) const {
+    return !(ends && key > query + behind) && !(begins && key < query + before);
+  }
+};
+
 // The template argument of kernels that says how their operands and results lie.
 constexpr int kByHeads = 0, kResultByPosition = 1, kByPosition = 2;
 template <int Layout>

@@ -6,6 +6,7 @@ And what CPUs run in their place.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -239,24 +240,30 @@ def test_the_choice_is_by_size(target: str) -> None:
         assert cached.kernel.startswith("decode_cache_f16_64_r")
 
 
-def test_small_blocks_are_for_what_starts_slowly_in_persistent_ones() -> None:
-    """On sm_90a: heads up to 64 unless there are many rounds of many keys; few tiles of 128."""
+def test_the_tiles_are_by_size() -> None:
+    """On sm_90a: small blocks up to 64 unless there are several rounds; few tiles of 128."""
 
     def taken(choice: cd.Choice, heads: int, queries: int, keys: int, **of_head: int) -> str:
         sizes = {"batch": 1, "heads": heads, "kv_heads": heads, "queries": queries, "keys": keys}
         name = choice.which(target="cuda:sm_90a", **sizes, **of_head).kernel
-        return name.rpartition("_sm80_")[0].removesuffix("_s2").rpartition("_")[2]
+        (tile,) = re.findall(r"_([bt]\d+x\d+)_", name)
+        return tile
 
     assert taken(attention.attention_f16_32, 96, 197, 197) == "b64x64"
     assert taken(attention.attention_f16_32, 512, 4096, 4096) == "b64x128"
     assert taken(attention.attention_bf16_64, 96, 197, 197) == "b64x64"
-    assert taken(attention.attention_bf16_64, 32, 4096, 4096) == "b64x128"
-    assert taken(attention.attention_bf16_64, 128, 4096, 4096) == "t192x128"
-    assert taken(attention.attention_bf16_64, 128, 4096, 2000) == "b64x128"
+    assert taken(attention.attention_bf16_64, 96, 900, 77) == "b64x80"
+    assert taken(attention.attention_bf16_64, 8, 4096, 4096) == "b64x128"
+    assert taken(attention.attention_bf16_64, 128, 900, 900) == "b64x128"
+    assert taken(attention.attention_bf16_64, 32, 4096, 4096) == "t192x128"
     assert taken(attention.attention_bf16_128, 16, 333, 333) == "b64x64"
+    assert taken(attention.attention_bf16_128, 32, 2048, 77) == "b64x80"
     assert taken(attention.attention_bf16_128, 32, 4096, 4096) == "t128x128"
     assert taken(attention.attention_f16, 24, 700, 700, dim=40, value_dim=40) == "b64x64"
     assert taken(attention.attention_f16, 24, 2000, 2000, dim=40, value_dim=40) == "t192x128"
+    assert taken(attention.attention_f16, 24, 4000, 300, dim=80, value_dim=80) == "t192x64"
+    assert taken(attention.attention_f16, 8, 600, 600, dim=80, value_dim=80) == "t128x128"
+    assert taken(attention.attention_f16, 8, 900, 300, dim=192, value_dim=128) == "t128x64"
 
 
 def test_odd_sizes_in_unaligned_views_with_nan_and_infinity(
