@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -40,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     is_thorough = config.getoption("thorough")
     settings.load_profile("thorough" if is_thorough else "quick")
+    gc.set_threshold(20_000, 10, 10)
     if "PYTEST_XDIST_WORKER" in os.environ:
         compiler_tool.run = partial(_run_as_worker, compiler_tool.run, links=not is_thorough)
 
@@ -51,6 +53,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+def pytest_collection_finish() -> None:
+    """Look for no garbage among what is loaded by now, a million objects of PyTorch and JAX."""
+    gc.freeze()
 
 
 def _run_as_worker(
