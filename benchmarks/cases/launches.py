@@ -68,7 +68,12 @@ SIZES = {
     ],
     "rotary": _dims("batch heads length dim tables", (2, 3, 5, 128, 1), (3, 5, 7, 10, 3)),
     "write_cache": _dims(
-        "batch heads keys count dim", (2, 3, 65, 7, 128), (1, 2, 7, 9, 10), (3, 1, 300, 33, 64)
+        "batch heads keys count dim pages page_size scales",
+        *((2, 3, 65, 7, 128, 5, 16, 3), (1, 2, 7, 9, 10, 4, 3, 1), (3, 1, 300, 33, 64, 9, 5, 1)),
+    ),
+    "latent": _dims(
+        "batch heads queries keys pages page_size table_width",
+        *((2, 3, 5, 70, 9, 16, 4), (1, 128, 1, 300, 40, 5, 33), (3, 16, 1, 129, 7, 64, 2)),
     ),
     "simple_mul": _dims("n", (1,), (1000,)),
     "gemm": _dims(

@@ -203,6 +203,8 @@ def _values(
     if operand.name == "offsets":  # the ends of groups of rows
         ends = numpy.sort(random.integers(0, dims["rows"] + 1, shape))
         return numpy.append(ends[1:], dims["rows"]).astype(dtype)
+    if operand.name == "slots":
+        return random.permutation(dims["pages"] * dims["page_size"] + 9)[: shape[0]].astype(dtype)
     if operand.name == "positions":  # each once, some of them from the end, and some outside
         keys = dims["keys"]
         found = random.permutation(max(keys, *shape) + 2)[: shape[0]]

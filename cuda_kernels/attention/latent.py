@@ -47,11 +47,17 @@ class Latent:
         """Of all sequences."""
         return batch * cd.ceildiv(ROWS, 16 * self.groups)
 
-    @property
-    def rule(self) -> list[Condition]:
-        """The sizes that it is for, of those that the ones before it leave."""
-        few_rows = [ROWS <= 16] if self.groups == 1 else []
-        return [*few_rows, *([self.tiles <= MULTIPROCESSORS // 4] if self.cluster > 1 else [])]
+    def rule(self, cache: Expr) -> list[Condition]:
+        """The sizes that it is for, of those that the ones before it leave.
+
+        Small tiles are for a few of more rows, too, where keys are few: they are more tiles.
+        """
+        few_rows, most = ROWS <= 16, MULTIPROCESSORS // 4
+        if self.cluster == 1:
+            return [few_rows] if self.groups == 1 else []
+        if self.groups > 1:
+            return [self.tiles <= most]
+        return [self.tiles <= cd.where(few_rows, most, cd.where(cache <= 8192, most // 3, 0))]
 
     def launch(self, entry: str, dtype: str, cache: Expr) -> dict[str, Any]:
         """The implementation of an entry."""
@@ -135,10 +141,11 @@ def _attend_pages(q: Array, cache: Array, table: Array, lengths: Array, scale: f
 def choose(dtype: str, *, has_pages: bool) -> cd.Choice:
     """The kernels of a type."""
     kernels = {form: declare(dtype, form, has_pages=has_pages) for form in FORMS}
+    rules = {form: form.rule(page_size * table_width if has_pages else keys) for form in FORMS}
     return cd.Choice(
         f"{'paged_' if has_pages else ''}latent_attention_{dtype}",
         [*kernels.values()],
-        rules={kernel.name: form.rule for form, kernel in kernels.items() if form.rule},
+        rules={kernel.name: rules[form] for form, kernel in kernels.items() if rules[form]},
     )
 
 
