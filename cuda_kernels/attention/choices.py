@@ -27,11 +27,12 @@ from cuda_kernels.attention.names import (
     PAGED,
     kernel_name,
 )
-from cuda_kernels.attention.paged import paged
+from cuda_kernels.attention.paged import CACHE, paged
 from cuda_kernels.attention.prefill import PREFILLS, Prefill, prefill
+from cuda_kernels.attention.signature import keys
 from cuda_kernels.attention.simt import declare
 from cuda_kernels.shared.lazily import lazily
-from custom_dispatch.kernel.expr import Condition
+from custom_dispatch.kernel.expr import Condition, Expr
 
 
 def choose(dtype: str, dim: int, mask: str = "keys", *, layout: str = "bhsd") -> cd.Choice:
@@ -100,13 +101,15 @@ def choose_cached_any_head(dtype: str, stored: str = "") -> cd.Choice:
 def choose_paged(name: str, dtype: str, layout: str, stored: str) -> cd.Choice:
     """The same with a cache in pages."""
     return _of_caches(
-        name, lambda head, form: paged(dtype, head, form, layout=layout, stored=stored)
+        name, lambda head, form: paged(dtype, head, form, layout=layout, stored=stored), CACHE
     )
 
 
-def _of_caches(name: str, kernel: Callable[[UpTo, Decode], cd.Kernel]) -> cd.Choice:
+def _of_caches(
+    name: str, kernel: Callable[[UpTo, Decode], cd.Kernel], cache: Expr = keys
+) -> cd.Choice:
     decoding = {head: {form: kernel(head, form) for form in forms_of(head)} for head in UP_TO}
-    rules = [_rules_of_caches(head, kernels) for head, kernels in decoding.items()]
+    rules = [_rules_of_caches(head, kernels, cache) for head, kernels in decoding.items()]
     return cd.Choice(
         name,
         [each for kernels in decoding.values() for each in kernels.values()],
@@ -123,9 +126,11 @@ def _rules(head: Head, kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Co
     return {kernel.name: [*form.rule(head), *FEW_QUERIES] for form, kernel in kernels.items()}
 
 
-def _rules_of_caches(head: Head, kernels: Mapping[Decode, cd.Kernel]) -> dict[str, list[Condition]]:
+def _rules_of_caches(
+    head: Head, kernels: Mapping[Decode, cd.Kernel], cache: Expr = keys
+) -> dict[str, list[Condition]]:
     """The same where the last of them takes any number of queries."""
-    rules = {kernel.name: form.rule(head) for form, kernel in kernels.items()}
+    rules = {kernel.name: form.rule(head, cache) for form, kernel in kernels.items()}
     return {name: rule for name, rule in rules.items() if rule}
 
 

@@ -198,26 +198,42 @@ class Decode:
         with_clusters, without = (each.storing(head, stored) for each in TILES[self.rows][head])
         return with_clusters, without
 
-    def rule(self, head: Head) -> list[Condition]:
+    def rule(self, head: Head, cache: Expr = keys) -> list[Condition]:
         """The sizes that it is for, of those that the ones before it in `forms_of` leave.
 
         Clusters are for few tiles, whose partial results they combine. Those of eight are for more
-        rows than their tiles have, too, if all tiles have room at once: short steps of many blocks
-        take less time than long ones of a few.
+        rows than their tiles have, too, if caches are short or tiles very few: short steps of many
+        blocks take less time than long ones of a few.
+
+        Parameters
+        ----------
+        cache
+            The keys that a sequence has at most.
         """
         is_largest = self.rows == max(form.rows for form in forms_of(head))
         few_rows = self.rows * kv_heads >= ROWS_OF_KEYS
         places = PLACES[self.cluster] * self.resident(head) // 2
         if self.cluster == 8:
-            most = places if is_largest else cd.where(few_rows, places, places * 3 // 8)
+            most: Expr | int = places if self.resident(head) == 2 else 16
+            if not is_largest:
+                few = places * 3 // 8
+                of_more = cd.where(cache <= 4096, places, few) if self.rows > 16 else few
+                most = cd.where(few_rows, most, of_more)
             return [self.tiles_of_all <= most]
         few_tiles = [self.tiles_of_all <= places * (3 if self.rows == 16 else 1)]
         return [*([] if is_largest else [few_rows]), *(few_tiles if self.cluster > 1 else [])]
 
     def resident(self, head: Head) -> int:
         """Blocks on a multiprocessor of Hopper, at most."""
-        hopper = [CONSUMERS[self.rows][head].resident(head)] if self.rows > 16 else []
+        hopper = [CONSUMERS[rows][head].resident(head) for rows in self.hopper_rows(head)]
         return max([self.tiles(head)[0].resident(head), *hopper])
+
+    def hopper_rows(self, head: Head) -> list[int]:
+        """The rows of tiles in `attention_decode_sm90a.cu`, if it has this form.
+
+        Heads over 192 have tiles of 64 rows there for 16, too: these leave more room to stages.
+        """
+        return [max(self.rows, 64)] if self.rows > 16 or columns_of(head)[0] > 192 else []
 
     @property
     def tiles_of_all(self) -> Expr:
@@ -233,7 +249,7 @@ class Decode:
     def scratch(self, head: Head, cache: Expr = keys) -> cd.Scratch:
         """Of each worker two partial results, and 16 bytes for each block and each of these."""
         _, value_columns = columns_of(head)
-        rows = max(tile.rows for tile in self.tiles(head))
+        rows = max(*(tile.rows for tile in self.tiles(head)), *self.hopper_rows(head))
         size = 2 * rows * (value_columns + 2) + 8
         resident = max(self.resident(head), self.tiles(head)[1].resident(head))
         return cd.Scratch("partial_results", "f32", [self.workers(1, cache, resident) * size])
@@ -274,8 +290,8 @@ def launches(
     with_clusters, without = form.tiles(head, stored)
     clustered = cd.Implementation(**launch(with_clusters, form.cluster), cluster=form.cluster)
     both = {"cuda:sm_90": clustered, "cuda:sm_90a": clustered}
-    if form.rows > 16 and not stored:
-        tile = CONSUMERS[form.rows][head]
+    for rows in form.hopper_rows(head) if not stored else ():
+        tile = CONSUMERS[rows][head]
         types = types.partition(",")[0]
         numbers = f"{tile.count}, {tile.keys}, {tile.stages}, {form.cluster}{behind}"
         both["cuda:sm_90a"] = cd.Implementation(
