@@ -125,7 +125,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
       wgmma_from_registers<T, kValueColumns, 1>(result, weights[n / 16], values_of_tile + (n * 128 >> 4), 1);
     warpgroup_commit();
   };
-  auto online_softmax = [&](int start, auto is_first) {
+  auto online_softmax = [&](int start) {
     if (adds_numbers) {
       numbers.add(scoring, scores, start, lane);
       __syncwarp();
@@ -135,8 +135,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     const int row = warp_row + lane / 4, query = first + row;
     scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start, start + lane % 4 * 2,
                   start + Keys > seen_by_all, adds_numbers);
-    if constexpr (is_first.value) return softmax.online_softmax(scores, scoring.factor(), rescale);
-    return softmax.next_softmax(scores, scoring.factor(), rescale);
+    return softmax.online_softmax(scores, scoring.factor(), rescale);
   };
   auto pack = [&]() {
 #pragma unroll
@@ -163,7 +162,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     warpgroup_arrive();
     gemm_qk(0);
     warpgroup_wait<0>();
-    online_softmax(begin, Flag<true>());
+    online_softmax(begin);
     pack();
     int stage = 0;  // of the values whose weights there are
 #pragma unroll 1
@@ -177,7 +176,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
       gemm_qk(stage ^ 1);
       gemm_pv(stage);
       warpgroup_wait<1>();
-      const bool grows = online_softmax(start, Flag<false>());
+      const bool grows = online_softmax(start);
       // Here, and not later, since otherwise the compiler waits for the second product before the softmax.
       asm volatile("" ::: "memory");
       warpgroup_wait<0>();

@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         warpgroup_commit();
       };
       // Releases the keys of the tile at `start`, and turns its scores into weights.
-      auto online_softmax = [&](int start, auto is_first) {
+      auto online_softmax = [&](int start) {
         release(pipeline.keys_empty + key_state.stage);
         key_state.advance();
         const bool is_cut = start + Keys > scoring.seen(work.first + consumer * 64);
@@ -466,8 +466,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         }
         scoring.apply(scores, {query, query + 8}, {of_rows.row(row), of_rows.row(row + 8)}, start,
                       start + lane % 4 * 2, is_cut, adds_numbers && of_rows.adds());
-        if constexpr (is_first.value) return softmax.online_softmax(scores, factor, rescale);
-        return softmax.next_softmax(scores, factor, rescale);
+        return softmax.online_softmax(scores, factor, rescale);
       };
       // Waits for the operands of the next products: the keys of the tile after `start`, if any, and the values.
       auto wait_for_tiles = [&](int start, const PipelineState<Stages>& values) {
@@ -493,7 +492,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
         warpgroup_arrive();
         gemm_qk();
         warpgroup_wait<0>();
-        online_softmax(begin, Flag<true>());
+        online_softmax(begin);
         pack();
         wait_for_tiles(begin, value_state);
         for (int start = begin + Keys; start < end; start += Keys) {
@@ -501,7 +500,7 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(cons
           gemm_qk();
           gemm_pv();
           warpgroup_wait<1>();
-          const bool grows = online_softmax(start, Flag<false>());
+          const bool grows = online_softmax(start);
           PipelineState<Stages> next = value_state;
           next.advance();
           // Here, and not later, since otherwise the compiler waits for the second product before the softmax.

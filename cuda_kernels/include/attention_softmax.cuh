@@ -127,11 +127,6 @@ struct Scoring : Form {
   }
 };
 
-template <bool Value>
-struct Flag {
-  static constexpr bool value = Value;
-};
-
 // The online softmax of this thread's part of two rows of scores, in blocks of 8 columns like the accumulators
 // of tensor cores: scores[4 * block + 2 * row + column]. Four neighbouring lanes share the rows.
 struct Softmax {
@@ -186,61 +181,6 @@ struct Softmax {
 #pragma unroll
     for (int row = 0; row < 2; ++row) sums[row] = sums[row] * rescale[row] + (sum[2 * row] + sum[2 * row + 1]);
     return __any_sync(0xffffffffu, grows);
-  }
-
-  // The same for all tiles but the first: scores are compared with the base after they are turned into exponents, as integers,
-  // which order positive floats as floats do, and for which there is an instruction that takes three. Where the base
-  // has to follow, which is rare, the maximum is found once more.
-  template <int Size>
-  __device__ __forceinline__ bool next_softmax(float (&scores)[Size], float factor, float (&rescale)[2]) {
-    float base[2], sum[4] = {};
-    int most[4] = {};
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      base[row] = maxima[row] == -INFINITY ? 0.0f : maxima[row] * factor;
-      rescale[row] = 1.0f;
-    }
-#pragma unroll
-    for (int i = 0; i < Size; ++i) scores[i] = scores[i] * factor - base[i % 4 / 2];
-#pragma unroll
-    for (int i = 0; i < Size; i += 2) {
-      int& chain = most[i % 8 / 2];
-      chain = max(max(chain, __float_as_int(scores[i])), __float_as_int(scores[i + 1]));
-    }
-    bool lags = false;
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      int bits = max(most[row], most[row + 2]);
-      bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, 1));
-      bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, 2));
-      lags |= bits > __float_as_int(kSlack) || maxima[row] == -INFINITY;
-    }
-    const bool grows = __any_sync(0xffffffffu, lags);
-    if (grows) {
-#pragma unroll
-      for (int row = 0; row < 2; ++row) {
-        float highest = -INFINITY;
-#pragma unroll
-        for (int i = 2 * row; i < Size; i += 4) highest = fmaxf(highest, fmaxf(scores[i], scores[i + 1]));
-        highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
-        highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
-        const bool is_first = maxima[row] == -INFINITY;
-        if (!(highest > (is_first ? -INFINITY : kSlack))) continue;
-        maxima[row] = (base[row] + highest) / factor;
-        const float shift = maxima[row] * factor - base[row];
-        rescale[row] = is_first ? 0.0f : power_of_two(-shift);
-#pragma unroll
-        for (int i = 2 * row; i < Size; i += 4) scores[i] -= shift, scores[i + 1] -= shift;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < Size; ++i) {
-      scores[i] = power_of_two(scores[i]);
-      sum[i % 4] += scores[i];
-    }
-#pragma unroll
-    for (int row = 0; row < 2; ++row) sums[row] = sums[row] * rescale[row] + (sum[2 * row] + sum[2 * row + 1]);
-    return grows;
   }
 
   // The sum of a row's weights.
