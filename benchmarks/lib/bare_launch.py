@@ -86,7 +86,7 @@ def declared() -> Iterator[tuple[str, cd.Kernel]]:
     names = set()
     for item in pkgutil.walk_packages(cuda_kernels.__path__, "cuda_kernels."):
         package, _, name = item.name.removeprefix("cuda_kernels.").rpartition(".")
-        if item.ispkg or package == "patterns":
+        if item.ispkg or package.partition(".")[0] == "patterns":
             continue
         module = importlib.import_module(item.name)
         for value in (getattr(module, name) for name in module.__dir__()):
