@@ -44,7 +44,11 @@ class Format:
     template: Callable[[str], str]
     """Its first template arguments, for an element type in C++: the layout's class."""
     pitch: int
-    """Bytes of 64 of k of a row of weights in shared memory: that class's `kPitch`."""
+    """Bytes of 64 of k of a row of weights in shared memory: that class's `row<1>().pitch`."""
+    wide_pitch: int
+    """The same of 256 of k, and of the numbers of their groups: `row<4>().pitch`."""
+    stage_ns: int
+    """What 256 of k of 128 rows take on an H200, beside what each row of x adds."""
     parts: Expr | int = 0
     """The groups of a row, or the parts of the rows with a scale of their own, if any."""
     requires: Sequence[Condition] = ()
@@ -57,7 +61,14 @@ class Format:
         return result
 
 
-def _blocks(name: str, dequantise: Callable[..., Array], template: str, pitch: int) -> Format:
+def _blocks(
+    name: str,
+    dequantise: Callable[..., Array],
+    template: str,
+    pitch: int,
+    wide_pitch: int,
+    stage_ns: int,
+) -> Format:
     weights, size = GGUF_BLOCKS[name]
     return Format(
         name,
@@ -67,6 +78,8 @@ def _blocks(name: str, dequantise: Callable[..., Array], template: str, pitch: i
         "quantised_many_blocks",
         lambda kind: f"cuda_kernels::{template.format(kind)}",
         pitch,
+        wide_pitch,
+        stage_ns,
     )
 
 
@@ -82,15 +95,17 @@ def _groups(name: str, function: str, template: str, *numbers: str) -> Format:
         function,
         lambda kind: f"cuda_kernels::{template.format(kind)}",
         32,
+        144 + 32 * (len(numbers) - 1),
+        1150 + 150 * len(numbers),
         groups,
         [halves * 2 % (groups * BLOCK) == 0],
     )
 
 
-Q4_0 = _blocks("q4_0", dequantise_q4_0, "Q4<{}, false>", 36)
-Q4_1 = _blocks("q4_1", dequantise_q4_1, "Q4<{}, true>", 40)
-Q8_0 = _blocks("q8_0", dequantise_q8_0, "Q8<{}>", 68)
-Q4_K = _blocks("q4_k", dequantise_q4_k, "Q4K<{}>", 48)
+Q4_0 = _blocks("q4_0", dequantise_q4_0, "Q4<{}, false>", 36, 144, 1400)
+Q4_1 = _blocks("q4_1", dequantise_q4_1, "Q4<{}, true>", 40, 176, 1700)
+Q8_0 = _blocks("q8_0", dequantise_q8_0, "Q8<{}>", 68, 272, 1500)
+Q4_K = _blocks("q4_k", dequantise_q4_k, "Q4K<{}>", 48, 144, 1900)
 INT4 = _groups("int4", "quantised_many", "Groups4<{0}, false>, unsigned char, {0}", "scales")
 INT4_ZEROS = _groups("int4_zeros", "quantised_many_zeros", "Groups4<{}, true>", "scales", "zeros")
 FP8 = Format(
@@ -104,6 +119,8 @@ FP8 = Format(
     "quantised_many",
     lambda kind: f"cuda_kernels::Eights<{kind}>, __nv_fp8_e4m3, float",
     80,
+    272,
+    1050,
     parts,
     [columns % BLOCK == 0, n % parts == 0],
 )
@@ -118,6 +135,8 @@ FP8_BLOCKS = Format(
     "quantised_many",
     lambda kind: f"cuda_kernels::EightBlocks<{kind}>, __nv_fp8_e4m3, float",
     80,
+    272,
+    1200,
     column_blocks,
     [
         columns % BLOCK == 0,

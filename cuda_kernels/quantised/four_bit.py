@@ -15,7 +15,7 @@ from typing import Any
 
 import custom_dispatch as cd
 from cuda_kernels.quantised import formats, many
-from cuda_kernels.quantised.formats import Format, blocks, groups, n
+from cuda_kernels.quantised.formats import Format, n
 from cuda_kernels.quantised.packing import BLOCK
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
@@ -129,15 +129,23 @@ class RowShape:
 
 FEW_ROWS = 8192
 """Rows of weights up to which a block has fewer of them, since there are fewer blocks."""
+LONG = 8192
+"""k from which on more warps share a row of blocks of GGUF."""
 WIDE_8 = Shape(8, 12, 3, tiles=2, team=2, blocks=MULTIPROCESSORS)
 WIDE_16 = Shape(16, 12, 2, tiles=2, team=2, blocks=MULTIPROCESSORS)
 TALL_8 = Shape(8, 12, 3, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16 = Shape(16, 12, 2, tiles=4, team=4, blocks=MULTIPROCESSORS)
 TALL_16_BY_TWO_NUMBERS = Shape(16, 8, 2, tiles=4, team=2, blocks=MULTIPROCESSORS)
 ONE = RowShape(16, 8, resident=2)
+ONE_OF_FEWER = RowShape(8, 4, resident=5)
+ONE_OF_MORE = RowShape(16, 4, resident=4)
 ONE_OF_BLOCKS_TALL = RowShape(28, 4, resident=4)
-ONE_OF_GROUPS_TALL = RowShape(16, 2, resident=8)
 """The fastest on an H200: docs/kernels/quantised.md."""
+
+
+def at_once(shape: RowShape) -> Condition:
+    """Whether the blocks for all rows of weights have places at the same time."""
+    return n <= MULTIPROCESSORS * shape.resident * shape.rows
 
 
 @dataclass(frozen=True)
@@ -153,10 +161,8 @@ class Layout:
     """Bytes from row to row of weights in a stage."""
     padding: int
     """Bytes of padding after a row of x in a stage, for more than one row."""
-    sizes: Sequence[cd.Scalar]
-    """After batch and n."""
-    one_tall: RowShape
-    """The shape for one row of x and many rows of weights."""
+    one: Sequence[tuple[RowShape, Sequence[Condition]]]
+    """The shapes for one row of x, and when each is the fastest: the first that holds."""
     apart: int | None
     """Bytes past a multiple of 128 from row to row in shared memory, if the kernel for one row of x
     stages weights there."""
@@ -176,8 +182,11 @@ def _blocks(of: Format, size: int, has_minimum: str) -> Layout:
         step=STEP // BLOCK * size,
         stride=144 if size == 18 else 176,
         padding=32,
-        sizes=[cd.Scalar("blocks", "i32", blocks)],
-        one_tall=ONE_OF_BLOCKS_TALL,
+        one=(
+            (ONE, (at_once(ONE), of.k >= LONG)),
+            (ONE_OF_MORE, (at_once(ONE_OF_MORE),)),
+            (ONE_OF_BLOCKS_TALL, ()),
+        ),
         apart=64 if size == 18 else 0,
         tall_16=TALL_16 if size == 18 else TALL_16_BY_TWO_NUMBERS,
     )
@@ -190,8 +199,11 @@ def _groups(of: Format, entry: str, stride: int, tall_16: Shape) -> Layout:
         step=STEP // 2,
         stride=stride,
         padding=64,
-        sizes=[cd.Scalar("k", "i32", of.k), cd.Scalar("groups", "i32", groups)],
-        one_tall=ONE_OF_GROUPS_TALL,
+        one=(
+            (ONE, (at_once(ONE),)),
+            (ONE_OF_FEWER, (at_once(ONE_OF_FEWER),)),
+            (ONE_OF_MORE, ()),
+        ),
         apart=None,
         tall_16=tall_16,
     )
@@ -203,36 +215,37 @@ INT4 = _groups(formats.INT4, "quantised_groups", 144, TALL_16)
 INT4_ZEROS = _groups(formats.INT4_ZEROS, "quantised_groups_zeros", 176, TALL_16_BY_TWO_NUMBERS)
 
 
+def launch(layout: Layout, dtype: str, shape: Shape | RowShape) -> dict[str, Any]:
+    """That of a kernel for a layout, an element type of x and y, and a number of rows of x."""
+    suffix = "_row" if shape.columns == 1 else ""
+    return {
+        "source": "quantised_4bit.cu",
+        "entry": f"cuda_kernels::{layout.entry(suffix, C_TYPES[dtype], shape.arguments())}",
+        "block": 32 * shape.warps,
+        "grid": (
+            cd.minimum(cd.ceildiv(n, shape.rows), shape.blocks),
+            cd.ceildiv(cd.batch, shape.columns),
+        ),
+        "dynamic_shared_memory": shape.shared_bytes(layout),
+    }
+
+
 def declare_kernel(
     layout: Layout, dtype: str, shape: Shape | RowShape, *requires: Condition
 ) -> cd.Kernel:
     """The kernel for a layout, an element type of x and y, and a number of rows of x."""
-
-    def form(of: Shape | RowShape) -> dict[str, Any]:
-        suffix = "_row" if of.columns == 1 else ""
-        entry = layout.entry(suffix, C_TYPES[dtype], of.arguments())
-        return {
-            "entry": f"cuda_kernels::{entry}",
-            "block": 32 * of.warps,
-            "grid": (
-                cd.minimum(cd.ceildiv(n, of.rows), of.blocks),
-                cd.ceildiv(cd.batch, of.columns),
-            ),
-            "dynamic_shared_memory": of.shared_bytes(layout),
-        }
-
     # Loops are unrolled for GPUs: the compiler for the CPU wants less code.
     small = shape.within(SHARED_BYTES_SM_80, layout)
     return cd.Kernel(
         f"{layout.name}_{dtype}_{shape.name}",
-        source="quantised_4bit.cu",
         operands=[
             cd.In("x", dtype, [..., layout.format.k]),
             *layout.format.operands(dtype),
             cd.Out("y", dtype, [..., n]),
             cd.Scalar("batch", "i32", cd.batch),
             cd.Scalar("n", "i32", n),
-            *layout.sizes,
+            cd.Scalar("k", "i32", layout.format.k),
+            cd.Scalar("parts", "i32", layout.format.parts),
         ],
         requires=[
             *layout.format.requires,
@@ -241,24 +254,27 @@ def declare_kernel(
             *requires,
         ],
         implementations={
-            "cuda:sm_80": cd.Implementation(**form(small)),
-            **dict.fromkeys(("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**form(shape))),
+            "cuda:sm_80": cd.Implementation(**launch(layout, dtype, small)),
+            **dict.fromkeys(
+                ("cuda:sm_90", "cuda:sm_90a"), cd.Implementation(**launch(layout, dtype, shape))
+            ),
         },
         reference=layout.format.product,
-        **form(small.for_cpu()),
+        **launch(layout, dtype, small.for_cpu()),
     )
 
 
 def declare(layout: Layout, dtype: str) -> cd.Choice:
     """The choice for a layout and an element type of x and y."""
     kernels = [
-        declare_kernel(layout, dtype, ONE, n <= FEW_ROWS),
-        declare_kernel(layout, dtype, layout.one_tall),
+        *(declare_kernel(layout, dtype, shape, *conditions) for shape, conditions in layout.one),
         declare_kernel(layout, dtype, WIDE_8, n <= FEW_ROWS),
         declare_kernel(layout, dtype, TALL_8),
         declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS),
         declare_kernel(layout, dtype, layout.tall_16),
-        *many.declare_kernels(layout.format, dtype),
+        *many.declare_kernels(
+            layout.format, dtype, cd.Implementation(**launch(layout, dtype, layout.tall_16))
+        ),
     ]
     return cd.Choice(f"{layout.name}_{dtype}", kernels)
 

@@ -14,6 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels.quantised import many
 from cuda_kernels.quantised.formats import FP8, n, parts
 from cuda_kernels.shared.c_types import C_TYPES
+from cuda_kernels.shared.hopper import MULTIPROCESSORS
 from cuda_kernels.shared.lazily import lazily
 
 FEW_ROWS = 8192
@@ -39,6 +40,11 @@ class Shape:
         """The tile, rows of weights x rows of x, and the warps."""
         return f"t{self.rows}x{self.columns}_w{self.warps}"
 
+    @property
+    def at_once(self) -> int:
+        """Rows of weights of the blocks that have places at the same time."""
+        return MULTIPROCESSORS * self.resident * self.rows
+
     def entry(self, dtype: str) -> str:
         """The kernel's name in C++."""
         numbers = [self.rows, self.warps, self.resident]
@@ -50,6 +56,7 @@ class Shape:
 
 
 ROW = Shape(1, rows=4, warps=4, resident=9)
+ROW_OF_FEWER = Shape(1, rows=2, warps=4, resident=12)
 WIDE_8 = Shape(8, rows=16, warps=16, resident=2, pieces=2)
 WIDE_16 = Shape(16, rows=16, warps=16, resident=2)
 TALL_8 = Shape(8, rows=16, warps=4, resident=8, pieces=2)
@@ -57,18 +64,23 @@ TALL_16 = Shape(16, rows=32, warps=4, resident=4, pieces=2)
 """The fastest on an H200: docs/kernels/quantised_fp8.md."""
 
 
+def launch(dtype: str, shape: Shape) -> dict[str, Any]:
+    """That of a kernel for an element type of x and y, and a shape."""
+    return {
+        "source": "quantised_fp8.cu",
+        "entry": shape.entry(dtype),
+        "block": 32 * shape.warps,
+        "grid": (cd.ceildiv(n, shape.rows), cd.ceildiv(cd.batch, shape.columns)),
+    }
+
+
 def declare_kernel(dtype: str, shape: Shape, *requires: Any) -> cd.Kernel:
     """The kernel for an element type of x and y, and a shape."""
     # The compiler for the CPU wants less code.
     small = replace(shape, rows=min(shape.rows, 16), warps=min(shape.warps, 4), pieces=1)
-    of_gpu = cd.Implementation(
-        entry=shape.entry(dtype),
-        block=32 * shape.warps,
-        grid=(cd.ceildiv(n, shape.rows), cd.ceildiv(cd.batch, shape.columns)),
-    )
+    of_gpu = cd.Implementation(**launch(dtype, shape))
     return cd.Kernel(
         f"fp8_{dtype}_{shape.name}",
-        source="quantised_fp8.cu",
         operands=[
             cd.In("x", dtype, [..., FP8.k]),
             *FP8.operands(dtype),
@@ -78,12 +90,10 @@ def declare_kernel(dtype: str, shape: Shape, *requires: Any) -> cd.Kernel:
             cd.Scalar("k", "i32", FP8.k),
             cd.Scalar("parts", "i32", parts),
         ],
-        entry=small.entry(dtype),
-        block=32 * small.warps,
-        grid=(cd.ceildiv(n, small.rows), cd.ceildiv(cd.batch, small.columns)),
         requires=[*FP8.requires, cd.batch <= shape.columns, *requires],
         implementations=dict.fromkeys(("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"), of_gpu),
         reference=FP8.product,
+        **launch(dtype, small),
     )
 
 
@@ -92,12 +102,20 @@ def declare(dtype: str) -> cd.Choice:
     return cd.Choice(
         f"fp8_{dtype}",
         [
+            # With few waves, the last one counts: fewer rows for each block, or fewer waves.
+            declare_kernel(
+                dtype,
+                ROW_OF_FEWER,
+                n <= 2 * ROW_OF_FEWER.at_once,
+                cd.ceildiv(n, ROW_OF_FEWER.at_once) * ROW_OF_FEWER.rows
+                < cd.ceildiv(n, ROW.at_once) * ROW.rows,
+            ),
             declare_kernel(dtype, ROW),
             declare_kernel(dtype, WIDE_8, n <= FEW_ROWS),
             declare_kernel(dtype, TALL_8),
             declare_kernel(dtype, WIDE_16, n <= FEW_ROWS),
             declare_kernel(dtype, TALL_16),
-            *many.declare_kernels(FP8, dtype),
+            *many.declare_kernels(FP8, dtype, cd.Implementation(**launch(dtype, TALL_16))),
         ],
     )
 

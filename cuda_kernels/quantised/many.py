@@ -1,15 +1,15 @@
 """Products of many rows of x with quantised weights: the declarations for `quantised_many*.cu`.
 
 One kernel for every memory layout of weights; a name says the rows of x of a tile, as
-`int4_f16_many128`, and `many128s` is for several tiles. Weights are rounded to the type of x after
-they are multiplied by their scales, as if they were dequantised first; fp8 with a scale for whole
-rows is exact.
+`int4_f16_many128`, and how many blocks share k: `many128_split2`. Weights are rounded to the type
+of x after they are multiplied by their scales, as if they were dequantised first; fp8 with a scale
+for whole rows is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,11 @@ from cuda_kernels.shared.lazily import lazily
 from custom_dispatch.kernel.expr import Condition, Expr
 
 STEP = 64
-"""Elements of k of a stage."""
+"""Elements of k of a step; a stage of weights has 4 in `quantised_many_sm90a.cu`."""
+TILE_ROWS = 128
+"""Of weights, there."""
+SHARED_BYTES = 227 * 1024
+"""The most of a block on sm_90."""
 n = cd.dim("n")
 
 
@@ -68,40 +72,52 @@ class WarpTile:
 
 @dataclass(frozen=True)
 class WarpgroupTile:
-    """A block of `quantised_many_sm90a.cu`: 128 * parts rows of weights by `columns` of x."""
+    """A block of `quantised_many_sm90a.cu`: 128 rows of weights by `columns` of x."""
 
-    parts: int
     columns: int
-    shared_kib: int
-    """For stages, at most."""
-    share: int = 1
-    """Blocks of a cluster, one below the other, that copy x for each other."""
     split: int = 1
-    """Blocks of a cluster that share the k of a tile; then `share` is 1."""
-    resident: int = 1
-    """Blocks in a multiprocessor."""
+    """Blocks of a cluster that share the k of a tile."""
+
+    def deep(self, of: Format) -> int:
+        """Pairs of warpgroups that share k: two for blocks of GGUF, whose floats take longer to
+        make, as long as there are registers for them.
+        """
+        return 2 if self.columns <= 64 and of.function == "quantised_many_blocks" else 1
+
+    def other_bytes(self, of: Format) -> int:
+        """Shared memory beside stages: boxes of y, sums of the other pair, barriers."""
+        boxes = 2 * min(self.columns, 32) * 2 * STEP if self.split == 1 else 0
+        return boxes + (self.deep(of) - 1) * self.columns * 512 + 1024
 
     @property
-    def rows(self) -> int:
-        """Of weights."""
-        return 128 * self.parts
+    def name(self) -> str:
+        """The rows of x, and in how many parts k is."""
+        return f"many{self.columns}" + (f"_split{self.split}" if self.split > 1 else "")
+
+    def stages(self, of: Format) -> tuple[int, int]:
+        """Of 64 of k of x, and of 256 of k of weights: as many as have room."""
+        stage, weights = self.columns * 2 * STEP, TILE_ROWS * of.wide_pitch
+        left = SHARED_BYTES - self.other_bytes(of)
+        wanted = 8 if self.columns <= 32 else 5 if self.columns <= 128 else 4
+        for of_weights in range(6, 1, -1):
+            of_x = (left - of_weights * weights) // stage
+            if of_x >= wanted or of_weights == 2:
+                break
+        return min(of_x, 12), of_weights
 
     def implementation(self, of: Format, dtype: str) -> dict[str, Any]:
         """The launch."""
-        stage = self.columns * 2 * STEP + self.rows * of.pitch
-        other = (2 * min(self.columns, 64) * 128 if self.split == 1 else 0) + 512
-        stages = (self.shared_kib * 1024 - other) // (stage + 16)
-        cluster = self.share * self.split
-        tiles = cd.ceildiv(n, self.rows * self.share) * cd.ceildiv(cd.batch, self.columns)
-        most = MULTIPROCESSORS * self.resident // cluster * cluster
-        shape = self.parts, self.columns, stages, self.share, self.split, self.resident
+        of_x, of_weights = self.stages(of)
+        stages = of_x * self.columns * 2 * STEP + of_weights * TILE_ROWS * of.wide_pitch
+        shape = self.columns, of_x, of_weights, self.split, self.deep(of)
+        tiles = cd.ceildiv(n, TILE_ROWS) * cd.ceildiv(cd.batch, self.columns)
         return {
             "source": "quantised_many_sm90a.cu",
             "entry": _entry(of, dtype, shape),
-            "block": 384,
-            "grid": tiles * cluster if self.split > 1 else cd.minimum(most, tiles * cluster),
-            "cluster": cluster,
-            "dynamic_shared_memory": -(-(stages * (stage + 16) + other) // 1024) * 1024,
+            "block": 128 + 256 * self.deep(of),
+            "grid": tiles * self.split if self.split > 1 else cd.minimum(MULTIPROCESSORS, tiles),
+            "cluster": self.split,
+            "dynamic_shared_memory": -(-(stages + self.other_bytes(of)) // 1024) * 1024,
         }
 
 
@@ -121,8 +137,12 @@ def declare_kernel(
     sm_80: WarpTile,
     sm_90a: WarpgroupTile,
     *requires: Condition,
+    sm_90: cd.Implementation | None = None,
 ) -> cd.Kernel:
-    """The kernel for a layout, an element type of x and y, and tiles."""
+    """The kernel for a layout, an element type of x and y, and tiles.
+
+    `sm_90` is what H100s take in code without warpgroups, if not what is for sm_80.
+    """
     on_sm_80 = cd.Implementation(**sm_80.implementation(of, dtype))
     return cd.Kernel(
         f"{of.name}_{dtype}_{name}",
@@ -138,7 +158,7 @@ def declare_kernel(
         requires=[*of.requires, *requires],
         implementations={
             "cuda:sm_80": on_sm_80,
-            "cuda:sm_90": on_sm_80,
+            "cuda:sm_90": sm_90 or on_sm_80,
             "cuda:sm_90a": cd.Implementation(**sm_90a.implementation(of, dtype)),
         },
         reference=of.product,
@@ -147,64 +167,57 @@ def declare_kernel(
     )
 
 
-@dataclass(frozen=True)
-class Form:
-    """Tiles on each GPU, for a number of rows of x."""
-
-    sm_80: WarpTile
-    sm_90a: WarpgroupTile
-
-    @property
-    def cost(self) -> Expr:
-        """Waves of tiles, times what 64 of k of a tile cost an H200: its columns, and 137."""
-        tile = self.sm_90a
-        tiles = cd.ceildiv(n, tile.rows) * cd.ceildiv(cd.batch, tile.columns)
-        return cd.ceildiv(tiles, MULTIPROCESSORS) * (tile.columns + 137)
+CLUSTERS = {1: MULTIPROCESSORS, 2: MULTIPROCESSORS // 2, 3: 36, 4: 30}
+"""By their blocks, as many as fit at once, one block to a multiprocessor: a part of the GPU has 16
+or 18 of these."""
+ROW_NS, BLOCK_NS, SPLIT_ROW_NS = 6, 2600, 30
 
 
-FEW = (
-    Form(WarpTile(1, 4, 4, 1, 2, 5), WarpgroupTile(1, 32, 112, resident=2)),
-    Form(WarpTile(1, 4, 8, 1, 2, 4), WarpgroupTile(1, 64, 112, resident=2)),
-    Form(WarpTile(2, 4, 8, 2, 1, 4), WarpgroupTile(1, 128, 226)),
-)
-"""For as many rows of x as one tile has."""
-MANY = (
-    Form(WarpTile(2, 4, 8, 2, 1, 4), WarpgroupTile(1, 256, 226)),
-    Form(WarpTile(2, 4, 8, 2, 1, 4), WarpgroupTile(1, 192, 226)),
-    Form(WarpTile(2, 4, 8, 2, 1, 4), WarpgroupTile(1, 128, 226)),
-)
-"""The cheapest is taken."""
-LONG = 8192
-"""From this k on, it pays to reduce four parts of it."""
-CLUSTERS_OF_3 = 36
-"""As many fit at once: a part of the GPU has 16 or 18 multiprocessors."""
+def cost(of: Format, tile: WarpgroupTile) -> Expr:
+    """Nanoseconds that a form takes on an H200, but for the launch: waves of tiles, and the stages,
+    the start and the end of each.
+    """
+    tiles = cd.ceildiv(n, TILE_ROWS) * cd.ceildiv(cd.batch, tile.columns)
+    waves = cd.ceildiv(tiles, CLUSTERS[tile.split])
+    stages = cd.ceildiv(of.k, 4 * STEP * tile.split)
+    stage = of.stage_ns * (4 if tile.deep(of) == 1 else 3) // 4 + tile.columns * ROW_NS
+    ends = BLOCK_NS + (tile.columns * SPLIT_ROW_NS if tile.split > 1 else 0)
+    return waves * (stages * stage + ends)
 
 
-def _splits(of: Format, tile: WarpgroupTile) -> dict[int, list[Condition]]:
-    """Blocks that share a tile's k, and when: where all fit into the GPU at once."""
-    tiles, most = cd.ceildiv(n, tile.rows), MULTIPROCESSORS * tile.resident
-    conditions = {
-        4: [of.k >= LONG, tiles * 4 <= most],
-        3: [tiles <= CLUSTERS_OF_3],
-        2: [tiles * 2 <= most],
-    }
-    return conditions if tile.resident > 1 else {3: conditions[3], 2: conditions[2]}
+FEW = {rows: [WarpgroupTile(rows, split) for split in (4, 3, 2, 1)] for rows in (32, 64)}
+"""By the most rows of x."""
+MANY = [
+    WarpgroupTile(256),
+    *(WarpgroupTile(192, split) for split in (2, 1)),
+    *(WarpgroupTile(128, split) for split in (4, 3, 2, 1)),
+]
+ON_SM_80 = {
+    32: WarpTile(1, 4, 4, 1, 2, 5),
+    64: WarpTile(1, 4, 8, 1, 2, 4),
+    128: WarpTile(2, 4, 8, 2, 1, 4),
+}
+"""By rows of x; more take the last."""
 
 
-def declare_kernels(of: Format, dtype: str) -> list[cd.Kernel]:
-    """The kernels for any number of rows of x, in the order of a choice."""
+def declare_kernels(
+    of: Format, dtype: str, few: cd.Implementation | None = None
+) -> list[cd.Kernel]:
+    """The kernels for any number of rows of x, in the order of a choice.
+
+    Of those for as many rows the one that costs least is taken. Up to 32 rows, code for H100s
+    without warpgroups is `few`, if there is one for 16 rows: that takes 0.7 of the time.
+    """
     kernels = []
-    for form in FEW:
-        tile = form.sm_90a
-        for split, requires in {**_splits(of, tile), 1: []}.items():
-            name = f"many{tile.columns}" + (f"_split{split}" if split > 1 else "")
-            own = replace(tile, split=split)
-            fits = cd.batch <= tile.columns
-            kernels.append(declare_kernel(of, dtype, name, form.sm_80, own, fits, *requires))
-    for i, form in enumerate(MANY):
-        cheapest = [form.cost <= other.cost for other in MANY[i + 1 :]]
-        name = f"many{form.sm_90a.columns}s"
-        kernels.append(declare_kernel(of, dtype, name, form.sm_80, form.sm_90a, *cheapest))
+    for rows, tiles in [*FEW.items(), (None, MANY)]:
+        fits = [] if rows is None else [cd.batch <= rows]
+        for i, tile in enumerate(tiles):
+            cheapest = [cost(of, tile) <= cost(of, other) for other in tiles[i + 1 :]]
+            sm_80 = ON_SM_80[min(tile.columns, max(ON_SM_80))]
+            sm_90 = few if rows == 32 else None
+            kernels.append(
+                declare_kernel(of, dtype, tile.name, sm_80, tile, *fits, *cheapest, sm_90=sm_90)
+            )
     return kernels
 
 

@@ -89,8 +89,9 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_blocks_row(con
                                                                    T* __restrict__ y,
                                                                    int batch,
                                                                    int n,
-                                                                   int blocks) {
-  product_of_blocks<T, HasMinimum, Warps, Quads>(x, weight, y, n, blocks);
+                                                                   int k,
+                                                                   int) {
+  product_of_blocks<T, HasMinimum, Warps, Quads>(x, weight, y, n, k / kGroup);
 }
 
 template <class T, bool HasMinimum, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
@@ -100,9 +101,10 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_blocks(const T
                                                                T* __restrict__ y,
                                                                int batch,
                                                                int n,
-                                                               int blocks) {
-  Blocks<HasMinimum, 16 * Tiles / Team> format(weight, n, blocks);
-  product<decltype(format), T, Tiles, Columns, Warps, Stages, Team, IsRolled>(format, x, y, batch, n, blocks * kGroup);
+                                                               int k,
+                                                               int) {
+  Blocks<HasMinimum, 16 * Tiles / Team> format(weight, n, k / kGroup);
+  product<decltype(format), T, Tiles, Columns, Warps, Stages, Team, IsRolled>(format, x, y, batch, n, k);
 }
 
 // Groups, with or without zeros.

@@ -17,9 +17,10 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
                                      typename Format::Element* __restrict__ y, int m) {
   using T = typename Format::Element;
   constexpr int rows = 16 * Tiles * Tall, columns = 8 * Eights * Wide, threads = 32 * Tall * Wide * Deep;
-  constexpr int x_bytes = columns * 128, stage_bytes = x_bytes + rows * Format::kPitch;
+  constexpr int x_bytes = columns * 128, weight_pitch = Format::template row<1>().pitch;
+  constexpr int stage_bytes = x_bytes + rows * weight_pitch;
   constexpr int pitch = rows + 8;  // of the tile in shared memory, for the epilogue
-  static_assert(Deep <= 2 && x_bytes % 16 == 0 && rows * Format::kPitch % 16 == 0, "two halves of a step");
+  static_assert(Deep <= 2 && x_bytes % 16 == 0 && rows * weight_pitch % 16 == 0, "two halves of a step");
   static_assert(columns * (Deep == 1 ? pitch * 2 : (rows + 4) * 4) <= Stages * stage_bytes, "room for the tile");
   extern __shared__ __align__(128) unsigned char memory[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -68,7 +69,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
       unsigned a[Tiles][2][4];
 #pragma unroll
       for (int i = 0; i < Tiles; ++i) {
-        formats[i].fragments(here + x_bytes + (own_row + 16 * i) * Format::kPitch, half, t, a[i]);
+        formats[i].template fragments<1>(here + x_bytes + (own_row + 16 * i) * weight_pitch, 0, half, t, a[i]);
         if (part == 2 / Deep - 1) formats[i].request();
       }
 #pragma unroll

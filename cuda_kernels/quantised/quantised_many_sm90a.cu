@@ -1,12 +1,13 @@
 // Products with quantised weights for many rows of x, y = x W^T, on warpgroup MMA with A in registers: for sm_90a. The
 // memory layouts of W are those of ../include/quantised_formats.cuh.
 //
-//   producer warpgroup     TMA, cp.async ->  stages: 64 of k of x, swizzled, and of W, as it is
-//   2 consumer warpgroups                     each Parts times 64 rows of W: words -> floats, A in registers; x: B
+//   producer warpgroup, warp 0   TMA       ->  stages of x: 64 of k, swizzled
+//   its other warps              cp.async  ->  stages of W: 256 of k as they are, and the numbers of groups
+//   2 consumer warpgroups                      64 rows of W each: words -> floats, A in registers; x: B
 //
-// A consumer makes the floats of the next step while tensor cores multiply the last ones, and the other consumer's
-// products fill the gaps. Blocks are persistent, or, for few tiles, the `Split` blocks of a cluster take a part of k each,
-// and reduce through distributed shared memory, in the order of the blocks.
+// A consumer makes the floats of the next 64 of k while tensor cores multiply the last ones. With `Deep` 2 there are four
+// consumers, two of which take every other 64 of k. Blocks are persistent, or, for few tiles, the `Split` blocks of a
+// cluster take a part of k each, and reduce through distributed shared memory, in the order of the blocks.
 //
 // Memory traffic: W once for each 8 * Columns rows of x, and x once for each few rows of W that run at the same time.
 
@@ -24,8 +25,6 @@
 
 namespace cuda_kernels {
 
-constexpr int kManyThreads = 384;
-
 // Arrives on a barrier when the thread's copies so far have.
 __device__ __forceinline__ void arrive_after_copies(Barrier* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
@@ -35,7 +34,10 @@ __device__ __forceinline__ void sync_warpgroup(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 2) : "memory");
 }
 
-__device__ __forceinline__ void sync_consumers() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
+template <int Threads>
+__device__ __forceinline__ void sync_consumers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");
+}
 
 // Stores four 8 x 8 matrices of 16 bits, transposed.
 __device__ __forceinline__ void store_transposed(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
@@ -55,195 +57,229 @@ __device__ __forceinline__ float4 load_of_block(const float* from, int block) {
   return v;
 }
 
-template <class Format, int Parts, int Columns, int Stages, int Split>
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
 struct alignas(1024) ManyStorage {
-  static constexpr int kRows = 128 * Parts, kBoxColumns = Columns < 64 ? Columns : 64;
-  static constexpr int kPitch = kRows + 4;  // of partial sums
+  static constexpr StageRow kRow = Format::template row<kWideSteps>();
+  static constexpr int kBoxColumns = Columns < 32 ? Columns : 32;
+  static constexpr int kPitch = kTileRows + 4;  // of partial sums
   unsigned char x[Stages][Columns * 128];
-  unsigned char weights[Stages][kRows * Format::kPitch];
+  unsigned char weights[WeightStages][kTileRows * kRow.pitch];
   unsigned char boxes[Split == 1 ? 2 : 0][kBoxColumns * 128];  // 64 rows of W of some rows of x, for the epilogue
+  float others[Deep - 1][Columns / 2][256];  // sums of the other half of the steps
   alignas(128) TensorMap staging;
   const TensorMap* map;  // of x, or null
-  Barrier full[Stages], empty[Stages];
-  static_assert(Split == 1 || Columns * kPitch * 4 <= Stages * (Columns * 128 + kRows * Format::kPitch), "room for sums");
+  Barrier full[Stages], empty[Stages], weights_full[WeightStages], weights_empty[WeightStages];
+  static_assert(Split == 1 || Columns * kPitch * 4 <= Stages * Columns * 128 + WeightStages * kTileRows * kRow.pitch,
+                "room for sums");
 };
 
-template <class Format, int Parts, int Columns, int Stages, int Share, int Split, int Resident>
+// Copies 64 of k of rows of x by one warp, where TMA cannot.
+template <class T, int Columns>
+__device__ __forceinline__ void copy_x(const T* x, int k, int m, int column, int step, unsigned char* to) {
+#pragma unroll 1
+  for (int piece = threadIdx.x % 32; piece < Columns * 8; piece += 32) {
+    const int c = piece / 8, chunk = piece % 8, at = step * kStepK + 8 * chunk;
+    const bool there = column + c < m && at < k;
+    *reinterpret_cast<uint4*>(to + swizzled(c, chunk)) =
+        load_elements(there ? x + static_cast<size_t>(column + c) * k + at : x, there ? 8 : 0);
+  }
+}
+
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
 __device__ __forceinline__ void many(const typename Format::Element* __restrict__ x, const typename Format::Weights& of,
                                      typename Format::Element* __restrict__ y, int m) {
   using T = typename Format::Element;
-  using Storage = ManyStorage<Format, Parts, Columns, Stages, Split>;
-  constexpr int tile_rows = Storage::kRows;
+  using Storage = ManyStorage<Format, Columns, Stages, WeightStages, Split, Deep>;
   extern __shared__ __align__(1024) unsigned char raw[];
   Storage& memory = *reinterpret_cast<Storage*>(raw);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-  StageCopier<Format, tile_rows, Columns, 128> copier(x, of);
   if (threadIdx.x == 128) {
-    for (int i = 0; i < Stages; ++i) initialise(&memory.full[i], 129), initialise(&memory.empty[i], 8 * Share);
+    for (int i = 0; i < Stages; ++i) initialise(&memory.full[i], 1), initialise(&memory.empty[i], 8);
+    for (int i = 0; i < WeightStages; ++i)
+      initialise(&memory.weights_full[i], 2 * WeightCopier<Format>::kThreads), initialise(&memory.weights_empty[i], 8 * Deep);
     publish_barriers();
   }
-  constexpr int box = Columns / Share;  // rows of x that a block copies
-  if (warp == 0) {
-    const TensorMap* map = nullptr;
-    if (copier.whole) map = make_tensor_map<T>(&memory.staging, {x, of.k, m, 1, min(m, box)});
-    if (lane == 0) memory.map = map;
-  }
   __syncthreads();
-  if constexpr (Share > 1) cluster_sync();
 
-  const ManyTiles tiles((of.n + Share - 1) / Share, m, tile_rows, Columns);
-  const int rank = Share * Split > 1 ? cluster_rank() : 0;
-  const int first = blockIdx.x / (Share * Split), stride = gridDim.x / (Share * Split);
-  const int all = (of.k + kStepK - 1) / kStepK, each = (all + Split - 1) / Split;
-  const int first_step = Split > 1 ? rank * each : 0;
-  const int steps = max(1, min(each, all - first_step));  // past the end, one of zeros
+  const ManyTiles tiles(of.n, m, kTileRows, Columns);
+  const int rank = Split > 1 ? cluster_rank() : 0;
+  const int first = blockIdx.x / Split, stride = gridDim.x / Split;
+  const int all = (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps), each = (all + Split - 1) / Split;
+  const int first_stage = Split > 1 ? rank * each : 0, stages = max(1, min(each, all - first_stage));
+  const int first_step = first_stage * kWideSteps;
+  // A pair at a time; past the end of k, zeros.
+  const int there = ((of.k + kStepK - 1) / kStepK + 1) / 2 * 2 - first_step;
+  const int steps = Deep > 1 ? stages * kWideSteps : max(2, min(stages * kWideSteps, there));
   const bool packs = of.n % 8 == 0 && aligned(y);
   PipelineState<Stages> state;
+  PipelineState<WeightStages> weights_state;
   int row, column;
   const auto place = [&](int index) {
     tiles.place(index, row, column);
-    row = (Share > 1 ? row * Share + rank : row) * tile_rows, column *= Columns;
+    row *= kTileRows, column *= Columns;
   };
 
   if (warp < 4) {
-    deallocate_registers<48>();
-    const TensorMap* const map = memory.map;
-    if (threadIdx.x == 0 && map != nullptr) acquire_tensor_map(map);
-    for (int index = first; index < tiles.count(); index += stride) {
-      place(index);
-      copier.start(x, of, m, row, column);
+    deallocate_registers<Deep == 1 ? 72 : 64>();
+    if (warp == 0) {
+      const TensorMap* map = nullptr;
+      if (aligned(x)) map = make_tensor_map<T>(&memory.staging, {x, of.k, m, 1, min(m, Columns)});
+      if (lane == 0) memory.map = map;
+      if (map != nullptr && lane == 0) acquire_tensor_map(map);
+      for (int index = first; index < tiles.count(); index += stride) {
+        place(index);
 #pragma unroll 1
-      for (int i = 0; i < steps; ++i, state.advance()) {
-        Barrier* const full = &memory.full[state.stage];
-        wait(&memory.empty[state.stage], state.phase ^ 1);
-        if (map != nullptr) {
-          if (threadIdx.x == 0) {
-            arrive_and_expect(full, min(m, box) * Share * 128);
-            unsigned char* const to = memory.x[state.stage] + (Share > 1 ? rank * box * 128 : 0);
-            const int at = (first_step + i) * kStepK, from = column + (Share > 1 ? rank * box : 0);
-            if constexpr (Share > 1) {
-              tma_load_multicast((1 << Share) - 1, to, map, full, at, from, 0);
-            } else {
-              tma_load(to, map, full, at, from, 0);
-            }
+        for (int i = 0; i < steps; ++i, state.advance()) {
+          Barrier* const full = &memory.full[state.stage];
+          wait(&memory.empty[state.stage], state.phase ^ 1);
+          if (map == nullptr) {
+            copy_x<T, Columns>(x, of.k, m, column, first_step + i, memory.x[state.stage]);
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads what threads wrote
+            __syncwarp();
+            if (lane == 0) arrive(full);
+          } else if (lane == 0) {
+            arrive_and_expect(full, min(m, Columns) * 128);
+            tma_load(memory.x[state.stage], map, full, (first_step + i) * kStepK, column, 0);
           }
-          copier.copy_weights(threadIdx.x, first_step + i, memory.weights[state.stage]);
+        }
+      }
+    } else {
+      WeightCopier<Format> copier(of, threadIdx.x - 32);
+      for (int index = first; index < tiles.count(); index += stride) {
+        place(index);
+        copier.start(row);
+#pragma unroll 1
+        for (int i = 0; i < stages; ++i, weights_state.advance()) {
+          unsigned char* const to = memory.weights[weights_state.stage];
+          Barrier* const full = &memory.weights_full[weights_state.stage];
+          wait(&memory.weights_empty[weights_state.stage], weights_state.phase ^ 1);
+          copier.copy(first_stage + i, to);
           arrive_after_copies(full);
-        } else {
-          copier.copy_any(threadIdx.x, first_step + i, memory.x[state.stage], memory.weights[state.stage]);
-          asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads what threads wrote
-          if (threadIdx.x == 0) arrive(full);
-          arrive(full);
+          arrive(full);  // after its own stores, too
         }
       }
     }
     if constexpr (Split > 1) cluster_sync(), cluster_sync();  // as the consumers, who have registers for the reduction
   } else {
-    allocate_registers<Resident == 1 ? 224 : 96>();
-    const int group = warp / 4 - 1, g = lane / 4, t = lane % 4, own_row = 64 * group + 16 * (warp % 4) + g;
-    const auto release = [&](int stage) {
+    allocate_registers<Deep == 1 ? 216 : 104>();
+    const int group = (warp / 4 - 1) % 2, depth = (warp / 4 - 1) / 2;
+    const int g = lane / 4, t = lane % 4, own_row = 64 * group + 16 * (warp % 4) + g;
+    const auto release = [&](Barrier* barrier) {
       __syncwarp();  // all lanes have read the stage
-      if constexpr (Share > 1) {
-        if (lane < Share) arrive_at(&memory.empty[stage], lane);
-      } else {
-        if (lane == 0) arrive(&memory.empty[stage]);
-      }
+      if (lane == 0) arrive(barrier);
     };
+    if (Deep > 1 && depth == 1) state.advance();
     for (int index = first; index < tiles.count(); index += stride) {
       place(index);
-      float sums[Parts][Columns / 2];
-      unsigned now[Parts][4][4], next[Parts][4][4];
-      Format formats[Parts];
-#pragma unroll
-      for (int p = 0; p < Parts; ++p) {
-        formats[p].start(of, row + 128 * p + own_row, first_step);
-        formats[p].request();
+      float sums[Columns / 2];
+      unsigned even[4][4], odd[4][4];
+      // The own steps: all, or of each two one.
+      constexpr int of_stage = kWideSteps / Deep;
+      const int own = steps / Deep;
+      Format format;
+      if constexpr (Format::kHasNumbers) {
+        format.start(of, row + own_row, first_step);
+      } else {
+        format.start(of, row + own_row, first_step + depth);
+        format.request(), format.template skip<Deep - 1>();
       }
-      const auto expand = [&](unsigned (&to)[Parts][4][4]) {
-        wait(&memory.full[state.stage], state.phase);
-#pragma unroll
-        for (int p = 0; p < Parts; ++p) {
-          const unsigned char* const from = memory.weights[state.stage] + (128 * p + own_row) * Format::kPitch;
-          formats[p].fragments(from, 0, t, reinterpret_cast<unsigned(&)[2][4]>(to[p][0]));
-          formats[p].fragments(from, 1, t, reinterpret_cast<unsigned(&)[2][4]>(to[p][2]));
-          formats[p].request();
+      const auto expand = [&](unsigned (&to)[4][4], int i) {
+        const bool begins = i % of_stage == 0;
+        if constexpr (Format::kHasNumbers) {
+          if (begins) format.begin_stage();
+          if (depth == 1) format.template skip<Deep - 1>();
+          format.find_numbers();
+          if (depth == 0) format.template skip<Deep - 1>();
+        }
+        if (begins) wait(&memory.weights_full[weights_state.stage], weights_state.phase);
+        const unsigned char* const from = memory.weights[weights_state.stage] + own_row * Storage::kRow.pitch;
+        const int step = i % of_stage * Deep + depth;
+        format.template fragments<kWideSteps>(from, step, 0, t, reinterpret_cast<unsigned(&)[2][4]>(to[0]));
+        format.template fragments<kWideSteps>(from, step, 1, t, reinterpret_cast<unsigned(&)[2][4]>(to[2]));
+        if constexpr (!Format::kHasNumbers) format.request(), format.template skip<Deep - 1>();
+        if (i % of_stage == of_stage - 1 || i + 1 == own) {
+          release(&memory.weights_empty[weights_state.stage]);
+          weights_state.advance();
         }
       };
-      expand(now);
-      int i = 0;
-#pragma unroll 1
-      do {
+      int last = 0;  // the stage of x of the products before the latest
+      const auto multiply = [&](const unsigned (&with)[4][4], int i) {
+        wait(&memory.full[state.stage], state.phase);
         const unsigned long long b = descriptor_k_major(memory.x[state.stage]);
         warpgroup_arrive();
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
-#pragma unroll
-          for (int p = 0; p < Parts; ++p)
-            wgmma_from_registers<T, Columns, 0>(sums[p], now[p][j], b + 2 * j, i > 0 || j > 0);
+        for (int j = 0; j < 4; ++j) wgmma_from_registers<T, Columns, 0>(sums, with[j], b + 2 * j, i > 0 || j > 0);
         warpgroup_commit();
-        const int last = state.stage;
-        state.advance();
-        if (i + 1 < steps) expand(next);
-        warpgroup_wait<0>();
-        release(last);
+        warpgroup_wait<1>();
+        if (i > 0) release(&memory.empty[last]);
+        last = state.stage;
+        state.advance(Deep);
+      };
+      expand(even, 0);
+#pragma unroll 1
+      for (int i = 0; i < own; i += 2) {
+        multiply(even, i);
+        expand(odd, i + 1);
+        multiply(odd, i + 1);
+        if (i + 2 < own) expand(even, i + 2);
+      }
+      warpgroup_wait<0>();
+      release(&memory.empty[last]);
+      fence_registers(sums);
+      if constexpr (Deep > 1) {
+        const int thread = threadIdx.x % 256 ^ 128;  // of two warpgroups, in any order
+        sync_consumers<256 * Deep>();                // the last tile's have been read
 #pragma unroll
-        for (int p = 0; p < Parts; ++p)
+        for (int s = 0; s < Columns / 2; ++s)
+          if (depth == 1) memory.others[0][s][thread] = sums[s];
+        sync_consumers<256 * Deep>();
 #pragma unroll
-          for (int j = 0; j < 16; ++j) now[p][j / 4][j % 4] = next[p][j / 4][j % 4];
-      } while (++i < steps);
-      // The compiler may not move what follows before the wait.
-#pragma unroll
-      for (int p = 0; p < Parts; ++p)
-#pragma unroll
-        for (int s = 0; s < Columns / 2; ++s) asm volatile("" : "+f"(sums[p][s])::"memory");
+        for (int s = 0; s < Columns / 2; ++s)
+          if (depth == 0) sums[s] += memory.others[0][s][thread];
+      }
       if constexpr (Format::kScalesRows) {
 #pragma unroll
-        for (int p = 0; p < Parts; ++p)
+        for (int h = 0; h < 2; ++h) {
+          const float scale = Format::row_scale(of, min(row + own_row + 8 * h, of.n - 1));
 #pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const float scale = Format::row_scale(of, min(row + 128 * p + own_row + 8 * h, of.n - 1));
-#pragma unroll
-            for (int s = 0; s < Columns / 8; ++s) sums[p][4 * s + 2 * h] *= scale, sums[p][4 * s + 2 * h + 1] *= scale;
-          }
+          for (int s = 0; s < Columns / 8; ++s) sums[4 * s + 2 * h] *= scale, sums[4 * s + 2 * h + 1] *= scale;
+        }
       }
       if constexpr (Split == 1) {
+        if (depth > 0) continue;
         constexpr int box_columns = Storage::kBoxColumns;
         unsigned char* const boxes = memory.boxes[group];
         const int thread = threadIdx.x % 128, chunk = thread % 8;
 #pragma unroll
-        for (int p = 0; p < Parts; ++p)
+        for (int from = 0; from < Columns; from += box_columns) {
+          if (column + from >= m) break;
+          sync_warpgroup(group);  // the last box has been read
 #pragma unroll
-          for (int from = 0; from < Columns; from += box_columns) {
-            if (column + from >= m) break;
-            sync_warpgroup(group);  // the last box has been read
-#pragma unroll
-            for (int s = 0; s < box_columns / 8; s += 2) {
-              const float* const v = &sums[p][(from / 8 + s) * 4];
-              const int at = 8 * s + lane / 16 * 8 + lane % 8;
-              store_transposed(shared_address(boxes) + swizzled(at, 2 * (warp % 4) + lane / 8 % 2), packed_pair<T>(v[0], v[1]),
-                               packed_pair<T>(v[2], v[3]), packed_pair<T>(v[4], v[5]), packed_pair<T>(v[6], v[7]));
-            }
-            sync_warpgroup(group);
-            const int at_row = row + 128 * p + 64 * group + 8 * chunk;
-#pragma unroll
-            for (int c = thread / 8; c < box_columns; c += 16)
-              if (column + from + c < m && at_row < of.n)
-                store_eight(y + static_cast<size_t>(column + from + c) * of.n,
-                            *reinterpret_cast<const uint4*>(boxes + swizzled(c, chunk)), at_row, of.n, packs);
+          for (int s = 0; s < box_columns / 8; s += 2) {
+            const float* const v = &sums[(from / 8 + s) * 4];
+            const int at = 8 * s + lane / 16 * 8 + lane % 8;
+            store_transposed(shared_address(boxes) + swizzled(at, 2 * (warp % 4) + lane / 8 % 2), packed_pair<T>(v[0], v[1]),
+                             packed_pair<T>(v[2], v[3]), packed_pair<T>(v[4], v[5]), packed_pair<T>(v[6], v[7]));
           }
+          sync_warpgroup(group);
+          const int at_row = row + 64 * group + 8 * chunk;
+#pragma unroll
+          for (int c = thread / 8; c < box_columns; c += 16)
+            if (column + from + c < m && at_row < of.n)
+              store_eight(y + static_cast<size_t>(column + from + c) * of.n,
+                          *reinterpret_cast<const uint4*>(boxes + swizzled(c, chunk)), at_row, of.n, packs);
+        }
       } else {
         float* const partial = reinterpret_cast<float*>(raw);
-        sync_consumers();  // the stages have been read
+        if constexpr (Deep == 1) sync_consumers<256>();  // the stages have been read
 #pragma unroll
-        for (int p = 0; p < Parts; ++p)
+        for (int s = 0; s < Columns / 8; ++s)
 #pragma unroll
-          for (int s = 0; s < Columns / 8; ++s)
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-              partial[(8 * s + 2 * t + e % 2) * Storage::kPitch + 128 * p + own_row + e / 2 * 8] = sums[p][4 * s + e];
+          for (int e = 0; e < 4; ++e)
+            if (depth == 0) partial[(8 * s + 2 * t + e % 2) * Storage::kPitch + own_row + e / 2 * 8] = sums[4 * s + e];
         cluster_sync();
-        for (int s = rank * 256 + threadIdx.x - 128; s < Columns * tile_rows / 8; s += 256 * Split) {
-          const int c = s / (tile_rows / 8), r = s % (tile_rows / 8) * 8;
+        for (int s = rank * 256 * Deep + threadIdx.x - 128; s < Columns * kTileRows / 8; s += 256 * Deep * Split) {
+          const int c = s / (kTileRows / 8), r = s % (kTileRows / 8) * 8;
           if (column + c >= m || row + r >= of.n) continue;
           float4 low = {0.0f, 0.0f, 0.0f, 0.0f}, high = low;
 #pragma unroll
@@ -260,34 +296,32 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
       }
     }
   }
-  // No block exits before the copies of others into it, and their arrivals, nor returns a map that is in use.
-  if constexpr (Share > 1) cluster_sync();
-  __syncthreads();
+  __syncthreads();  // no block returns a map that is in use
   if (threadIdx.x == 0 && memory.map != nullptr) give_back(memory.map);
 }
 
 // Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none.
-template <class Format, int Parts, int Columns, int Stages, int Share, int Split, int Resident>
-__global__ void CUDA_KERNELS_CLUSTER(Share * Split) __launch_bounds__(kManyThreads, Resident)
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
+__global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many_blocks(const typename Format::Element* x, const unsigned char* weight, typename Format::Element* y,
                           int batch, int n, int k, int parts) {
-  many<Format, Parts, Columns, Stages, Share, Split, Resident>(x, {weight, nullptr, nullptr, n, k, parts}, y, batch);
+  many<Format, Columns, Stages, WeightStages, Split, Deep>(x, {weight, nullptr, nullptr, n, k, parts}, y, batch);
 }
 
-template <class Format, class Byte, class Scale, int Parts, int Columns, int Stages, int Share, int Split, int Resident>
-__global__ void CUDA_KERNELS_CLUSTER(Share * Split) __launch_bounds__(kManyThreads, Resident)
+template <class Format, class Byte, class Scale, int Columns, int Stages, int WeightStages, int Split, int Deep>
+__global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many(const typename Format::Element* x, const Byte* weight, const Scale* scales,
                    typename Format::Element* y, int batch, int n, int k, int parts) {
-  many<Format, Parts, Columns, Stages, Share, Split, Resident>(
+  many<Format, Columns, Stages, WeightStages, Split, Deep>(
       x, {reinterpret_cast<const unsigned char*>(weight), scales, nullptr, n, k, parts}, y, batch);
 }
 
-template <class Format, int Parts, int Columns, int Stages, int Share, int Split, int Resident>
-__global__ void CUDA_KERNELS_CLUSTER(Share * Split) __launch_bounds__(kManyThreads, Resident)
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
+__global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many_zeros(const typename Format::Element* x, const unsigned char* weight,
                          const typename Format::Element* scales, const typename Format::Element* zeros,
                          typename Format::Element* y, int batch, int n, int k, int parts) {
-  many<Format, Parts, Columns, Stages, Share, Split, Resident>(x, {weight, scales, zeros, n, k, parts}, y, batch);
+  many<Format, Columns, Stages, WeightStages, Split, Deep>(x, {weight, scales, zeros, n, k, parts}, y, batch);
 }
 
 }  // namespace cuda_kernels

@@ -15,7 +15,7 @@ from cuda_kernels.quantised import formats, many, packing
 from cuda_kernels.quantised.loading import AWQ_ORDER, GGUF_BLOCKS
 
 Random = np.random.Generator
-TILES = many.WarpTile(1, 2, 2, 1, 1, 2), many.WarpgroupTile(1, 64, 110)
+TILES = many.WarpTile(1, 2, 2, 1, 1, 2), many.WarpgroupTile(64)
 # One with scales of its own in arrays, and one in blocks; a bf16 and an f16.
 KERNELS = ((formats.INT4_ZEROS, "bf16"), (formats.Q4_K, "f16"))
 THOROUGH = (
