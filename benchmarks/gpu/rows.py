@@ -8,7 +8,9 @@
 0 to 7 elements behind an aligned address, for each operand another number, and with NaN and
 infinities. `run` times CUDA graphs of launches that rotate over 300 MB or 48 buffers, and the same
 of `torch.compile`; `--warm` only compiles for that, in as many processes as there are cores. Sizes
-are those of `cases/rows.py`, or drawn, with a seed.
+are those of `cases/rows.py`, or drawn, with a seed. torch.compile, which `--seconds 0` leaves out,
+needs iree-base-compiler beside what others of this folder need: it looks for names in all modules,
+and so loads the patterns of `cuda_kernels`.
 
 Bars, of the issue: 80 % of a copy where a tensor has more than 32 MB, elsewhere 1.1 times
 torch.compile's time.
@@ -224,8 +226,6 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of PyTorch's by torch.compile for the sizes of its first call."""
     import torch
 
-    # It looks for names in all modules, and this one would import IREE's compiler.
-    vars(cd).setdefault("torch", None)
     torch._dynamo.reset()
     return torch.compile(function, dynamic=False)  # type: ignore[no-any-return]
 

@@ -60,10 +60,11 @@ class RowForm:
         )
         group: Expr | int = size
         few: Expr | int = 32
+        edges = self.pack - 1  # or more of a row that is not made of packs
         while size > _LEAST:
             size //= 2
             are_few = rows <= MOST_THREADS // (2 * size)
-            most = cd.where(are_few, size * self.pack, size * values)
+            most = cd.where(are_few, size * self.pack + edges, size * values + edges)
             group = cd.where(length <= most, size, group)
             if size < 32:
                 few = cd.where(length <= size * ELEMENTS, size, few)
