@@ -7,12 +7,6 @@
 
 namespace cuda_kernels {
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define CUDA_KERNELS_CLUSTER(SIZE) __cluster_dims__(SIZE, 1, 1)
-#else
-#define CUDA_KERNELS_CLUSTER(SIZE)
-#endif
-
 // Distributed shared memory: what another block of the cluster has at the same offset.
 __device__ __forceinline__ float load_dsmem(const float* place, int block) {
   float value;
