@@ -336,13 +336,11 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
 #pragma unroll
     for (int half = 0; half < 2; ++half) totals[half] = softmax.total(half);
     if (Cluster == 1 && piece.is_whole()) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = first_own + 8 * half;
-        const int near = min(row, part.rows - 1);
-        const float share = results.share(near, softmax.maxima[half] * factor, totals[half]);
-        store_row(head_sizes, results.of(near), row < part.rows, result, half, share, lane, packs_results);
-      }
+      const int rows[2] = {min(first_own, part.rows - 1), min(first_own + 8, part.rows - 1)};
+      store_row<0>(head_sizes, results.of(rows[0]), first_own < part.rows, result,
+                   results.share(rows[0], softmax.maxima[0] * factor, totals[0]), lane, packs_results);
+      store_row<1>(head_sizes, results.of(rows[1]), first_own + 8 < part.rows, result,
+                   results.share(rows[1], softmax.maxima[1] * factor, totals[1]), lane, packs_results);
       continue;
     }
     // A partial result, in memory or for the cluster.

@@ -223,15 +223,15 @@ __device__ __forceinline__ void transpose_quad(unsigned (&words)[4], int lane) {
   }
 }
 
-// Writes a thread's part of a row of a result, which begins at `to`, times `share`: of its two rows, number `half`. `packs` says
+// Writes a thread's part of a row of a result, which begins at `to`, times `share`: of its two rows, number `Half`,
+// a parameter of the template since ptxas spills in kernels with little room where it is an argument. `packs` says
 // whether 16 bytes can be written at once: then the lanes that share a row exchange what they have, so that each has whole
 // blocks of 8 columns. Single words would take several times as long.
-template <class Head, class T, int Size>
+template <int Half, class Head, class T, int Size>
 __device__ __forceinline__ void store_row(const Head& head_sizes,
                                           T* to,
                                           bool is_there,
                                           const float (&result)[Size],
-                                          int half,
                                           float share,
                                           int lane,
                                           bool packs) {
@@ -243,7 +243,7 @@ __device__ __forceinline__ void store_row(const Head& head_sizes,
       unsigned words[4] = {};
 #pragma unroll
       for (int i = 0; i < 4 && block + i < kBlocks; ++i) {
-        const float* const pair = result + 4 * (block + i) + 2 * half;
+        const float* const pair = result + 4 * (block + i) + 2 * Half;
         words[i] = packed_pair<T>(pair[0] * share, pair[1] * share);
       }
       transpose_quad(words, lane);
@@ -254,7 +254,7 @@ __device__ __forceinline__ void store_row(const Head& head_sizes,
     }
   } else if (is_there) {
 #pragma unroll
-    for (int i = 2 * half; i < Size; i += 4)
+    for (int i = 2 * Half; i < Size; i += 4)
 #pragma unroll
       for (int next = 0; next < 2; ++next) {
         const int column = i / 4 * 8 + lane % 4 * 2 + next;
@@ -275,12 +275,9 @@ __device__ __forceinline__ void store_result(const Head& head_sizes,
                                              long long step,
                                              int lane,
                                              bool packs) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float total = softmax.total(half), share = total == 0.0f ? 0.0f : 1.0f / total;
-    const int row = query + 8 * half;
-    store_row(head_sizes, out + row * step, row < queries, result, half, share, lane, packs);
-  }
+  const auto share = [](float total) { return total == 0.0f ? 0.0f : 1.0f / total; };
+  store_row<0>(head_sizes, out + query * step, query < queries, result, share(softmax.total(0)), lane, packs);
+  store_row<1>(head_sizes, out + (query + 8) * step, query + 8 < queries, result, share(softmax.total(1)), lane, packs);
 }
 
 }  // namespace cuda_kernels
