@@ -9,8 +9,9 @@ from torch import Tensor
 
 import custom_dispatch as cd
 from cuda_kernels import gemm, quantised
-from cuda_kernels.patterns.rewriting import scaled
 from cuda_kernels.patterns.rewriting.quantised import OPERATORS, rule_for
+from cuda_kernels.patterns.rewriting.scaled import OPERATORS as SCALED
+from cuda_kernels.patterns.rewriting.scaled import X_TYPES, write_scaled
 
 if TYPE_CHECKING:
     Patterns = tuple[cd.torch.Pattern, ...]
@@ -62,19 +63,19 @@ def quantised_products() -> Patterns:
 def _scaled_f32(
     x: Tensor, weight: Tensor, x_scales: Tensor, scales: Tensor, bias: Tensor | None = None
 ) -> Any:
-    return scaled.OPERATORS["f32"](x, weight, x_scales, scales, bias)
+    return SCALED["f32"](x, weight, x_scales, scales, bias)
 
 
 def _scaled_f16(
     x: Tensor, weight: Tensor, x_scales: Tensor, scales: Tensor, bias: Tensor | None = None
 ) -> Any:
-    return scaled.OPERATORS["f16"](x, weight, x_scales, scales, bias)
+    return SCALED["f16"](x, weight, x_scales, scales, bias)
 
 
 def _scaled_bf16(
     x: Tensor, weight: Tensor, x_scales: Tensor, scales: Tensor, bias: Tensor | None = None
 ) -> Any:
-    return scaled.OPERATORS["bf16"](x, weight, x_scales, scales, bias)
+    return SCALED["bf16"](x, weight, x_scales, scales, bias)
 
 
 _SCALED = {"f32": _scaled_f32, "f16": _scaled_f16, "bf16": _scaled_bf16}
@@ -86,9 +87,9 @@ def scaled_products() -> Patterns:
         cd.torch.Pattern(
             getattr(gemm, f"scaled_linear_{dtype}_{out}"),
             computes,
-            rewrites=scaled.write_scaled,
+            rewrites=write_scaled,
             required=False,
         )
-        for dtype in scaled.X_TYPES
+        for dtype in X_TYPES
         for out, computes in _SCALED.items()
     )

@@ -232,13 +232,13 @@ def test_threads_that_call_first_share_one_build(monkeypatch: pytest.MonkeyPatch
         grid=simple_mul.grid,
     )
     built = []
-    build = eager._build
+    build = eager.module_for
 
-    def counted(kernel: cd.Kernel, *rest: Any) -> Any:
+    def counted(kernel: cd.Kernel, kind: str, **settings: Any) -> bytes:
         built.append(kernel)
-        return build(kernel, *rest)
+        return build(kernel, kind, **settings)
 
-    monkeypatch.setattr(eager, "_build", counted)
+    monkeypatch.setattr(eager, "module_for", counted)
     results: list[Any] = []
     threads = [
         threading.Thread(target=lambda: results.append(kernel.on("cpu")(ONES, ONES)))
