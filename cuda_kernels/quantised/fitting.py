@@ -154,6 +154,7 @@ def _order_of(scales: Tensor, zeros: Tensor) -> Tensor | None:
     """An order of k in which columns of the same scales and zeros are beside each other."""
     numbers = torch.Generator().manual_seed(0)
     weights = torch.rand(2, scales.shape[0], generator=numbers, dtype=torch.float64)
+    weights = weights.to(scales.device)
     # Sums of random parts tell columns apart; whether they do is seen when groups are looked for.
     sums = weights[0] @ scales.double() + weights[1] @ zeros.double()
     _, group, counts = torch.unique(sums, return_inverse=True, return_counts=True)
@@ -167,7 +168,8 @@ def _are_same(
 ) -> bool:
     made = scale.float() * (numbers.float() - zero)
     bound = torch.finfo(dtype).eps * value.abs().amax(-1, keepdim=True)
-    return bool(((made - value).abs() <= bound).all())
+    # A bound of infinity would let any number pass.
+    return bool((bound.isfinite() & ((made - value).abs() <= bound)).all())
 
 
 def _packed(numbers: Tensor) -> Tensor:

@@ -148,5 +148,6 @@ def _unpacked(words: Tensor, bits: int, axis: int, order: Sequence[int] = ()) ->
     shifts = torch.arange(0, 32, bits)
     if order:
         shifts = shifts[torch.argsort(torch.tensor(order))]
-    apart = words.long().unsqueeze(axis + 1) >> shifts.reshape(-1, *[1] * (1 - axis))
+    shifts = shifts.reshape(-1, *[1] * (1 - axis)).to(words.device)
+    apart = words.long().unsqueeze(axis + 1) >> shifts
     return (apart & (1 << bits) - 1).flatten(axis, axis + 1).to(torch.int16)

@@ -7,11 +7,14 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 
 import custom_dispatch as cd
 from cuda_kernels.patterns import torch as shipped
+from cuda_kernels.patterns.rewriting.dequantised import Dequantised
 from cuda_kernels.quantised.fitting import Fitted, fit
+from cuda_kernels.quantised.layers import _unpacked
 from cuda_kernels.quantised.loading import AWQ_ORDER
 from cuda_kernels.quantised.modules import QuantisedLinear
 from tests.places import replaced_in_torch
@@ -342,3 +345,24 @@ def test_scales_that_a_type_cannot_hold_are_refused() -> None:
     for scale in (1e5, 1e-9):
         assert fit(numbers, torch.full((4, 64), scale), zeros, torch.bfloat16) is None
     assert fit(numbers.clamp(-8, 7), torch.full((4, 64), 1e5), zeros, torch.float16) is None
+
+
+def test_weights_that_overflow_in_the_model_stay() -> None:
+    """Infinity is in no layout, and must not let other numbers pass for it."""
+    numbers, zeros = integers(-8, 8, 4, 64), torch.zeros(4, 64)
+    value = numbers.float()
+    value[1, 2] = torch.inf
+    assert fit(numbers, torch.ones(4, 64), zeros, torch.float16, value) is None
+
+
+def test_weights_on_a_gpu_are_read_there() -> None:
+    """What is made on another device could not be multiplied by them; nothing is computed here."""
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        packed = torch.zeros(4, 8, dtype=torch.int32, device="cuda")
+        numbers = _unpacked(packed, 4, 1, AWQ_ORDER)
+        by = torch.ones(4, 1, device="cuda")
+        made = Dequantised.of(numbers, torch.float16).scaled(numbers.half() * by, by)
+        made = made.less(made.value, by)
+        parts = (made.numbers, made.scales, made.zeros)
+    assert [part.device.type for part in parts] == ["cuda"] * 3
+    assert {part.shape for part in parts} == {(4, 64)}

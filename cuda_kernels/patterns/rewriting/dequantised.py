@@ -48,8 +48,10 @@ class Dequantised:
     @staticmethod
     def of(numbers: Tensor, dtype: torch.dtype) -> Dequantised:
         """Narrow numbers that were converted to floats."""
-        one, zero = (torch.full((), each, dtype=torch.float32) for each in (1.0, 0.0))
-        sizes = numbers.shape
+        sizes, device = numbers.shape, numbers.device
+        one, zero = (
+            torch.full((), each, dtype=torch.float32, device=device) for each in (1.0, 0.0)
+        )
         return Dequantised(
             numbers.to(dtype), numbers, one.expand(sizes), zero.expand(sizes), plain=True
         )
@@ -194,8 +196,9 @@ def _put_into(target: Any, given: Any, more: Any, result: Tensor) -> Dequantised
     """A tensor of which a part is written; what is known of no number has no scale."""
     whole, part = given[:2]
     if not isinstance(whole, Dequantised):
-        unknown = torch.full(whole.shape, torch.nan)
-        whole = Dequantised(whole, torch.zeros(whole.shape, dtype=torch.int8), unknown, unknown)
+        unknown = torch.full_like(whole, torch.nan, dtype=torch.float32)
+        nothing = torch.zeros_like(whole, dtype=torch.int8)
+        whole = Dequantised(whole, nothing, unknown, unknown)
     numbers, scales, zeros = (
         target(one, other.to(one.dtype), *given[2:], **more)
         for one, other in (
@@ -256,7 +259,7 @@ def _of_torchao(node: Node, values: Any, result: Tensor) -> Any:
         return result
     parts = []
     for part in (given["scale"], given["zero_point"]):
-        each = torch.zeros(()) if part is None else part
+        each = torch.zeros((), device=numbers.device) if part is None else part
         sizes = [size // block for size, block in zip(numbers.shape, blocks, strict=True)]
         each = each.float().expand(sizes) if each.dim() == 0 else each.float().reshape(sizes)
         for axis, block in enumerate(blocks):
