@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy
 import torch
 from torch import Tensor
@@ -23,6 +22,9 @@ from cuda_kernels.quantised import formats, packing
 from cuda_kernels.quantised.fitting import Fitted
 from cuda_kernels.quantised.layers import GGML_TYPES, layer_of
 from custom_dispatch.errors import CallError
+from custom_dispatch.frontends.torch import dtypes
+from custom_dispatch.frontends.torch.dtypes import element_type_of, torch_dtype
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, of_numpy
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 
@@ -34,8 +36,6 @@ FORMATS = {
         *(formats.INT4_ZEROS, formats.FP8, formats.FP8_BLOCKS),
     )
 }
-_OTHER_TYPES = {torch.bfloat16: ml_dtypes.bfloat16, torch.float8_e4m3fn: ml_dtypes.float8_e4m3fn}
-"""Those that numpy lacks."""
 
 
 class QuantisedLinear(torch.nn.Module):  # type: ignore[misc]
@@ -130,26 +130,22 @@ def _check(layout: str, dtype: torch.dtype) -> None:
 
 def array_of(tensor: Tensor) -> Array:
     """A tensor as an array of numpy, of types that numpy lacks too."""
-    plain = tensor.detach().cpu().contiguous()
-    other = _OTHER_TYPES.get(plain.dtype)
-    if other is None:
-        return numpy.asarray(plain.numpy())
-    width = torch.int16 if plain.itemsize == 2 else torch.uint8
-    return numpy.asarray(plain.view(width).numpy().view(other))
+    kind = element_type_of(tensor.dtype)
+    found = dtypes.array_of(tensor)
+    return numpy.asarray(found if kind is None else found.view(kind.to_numpy()))
 
 
 def tensor_of(array: Array) -> Tensor:
     """An array of numpy as a tensor, of types that numpy lacks too."""
-    for kind, other in _OTHER_TYPES.items():
-        if array.dtype == other:
-            width = numpy.int16 if array.dtype.itemsize == 2 else numpy.uint8
-            return torch.from_numpy(numpy.ascontiguousarray(array).view(width)).view(kind)
-    return torch.from_numpy(numpy.ascontiguousarray(array))
+    kind, plain = of_numpy(array.dtype), numpy.ascontiguousarray(array)
+    if kind is None:
+        return torch.from_numpy(plain)
+    return torch.from_numpy(plain.view(f"i{kind.bytes}")).view(torch_dtype(kind))
 
 
 def _packed(layout: str, weight: Array, group: int, dtype: torch.dtype) -> tuple[Array, ...]:
     if layout in ("int4", "int4_zeros"):
-        kind = _OTHER_TYPES.get(dtype, numpy.float16)
+        kind = ELEMENT_TYPES[NAMES[dtype]].to_numpy()
         return packing.quantise_int4(weight, group, zeros=layout != "int4", dtype=kind)
     if layout == "fp8":
         return packing.quantise_fp8(weight)

@@ -30,16 +30,10 @@ from cuda_kernels.patterns.rewriting.graph import (
 )
 from cuda_kernels.patterns.rewriting.weights import hold, is_plain
 from cuda_kernels.quantised.fitting import Fitted, fit
-from cuda_kernels.quantised.modules import QuantisedLinear
+from cuda_kernels.quantised.modules import FORMATS, QuantisedLinear
 
-LAYOUTS = {
-    "int4": ("scales",),
-    "int4_zeros": ("scales", "zeros"),
-    "q8_0": (),
-    "fp8": ("scales",),
-    "fp8_blocks": ("scales",),
-}
-"""What their operators take besides x and weight."""
+LAYOUTS = ("int4", "int4_zeros", "q8_0", "fp8", "fp8_blocks")
+"""Those that `fit` gives."""
 _LINEAR = aten.linear.default
 _PRODUCTS = (aten.matmul.default, aten.mm.default, aten.addmm.default, _LINEAR)
 _BY_ROW = ("aten::_weight_int8pack_mm", "quanto::qbytes_mm")
@@ -56,7 +50,8 @@ def _operator(layout: str) -> Any:
         layer = QuantisedLinear(layout, (weight, *more), x.dtype)
         return functional.linear(x, layer.dequantised())
 
-    names = ", ".join(f"Tensor {name}" for name in ("x", "weight", *LAYOUTS[layout]))
+    operands = (each.name for each in FORMATS[layout].operands("f16"))
+    names = ", ".join(f"Tensor {name}" for name in ("x", *operands))
     name = f"custom_dispatch_forms::linear_{layout}"
     made = torch.library.custom_op(name, product, mutates_args=(), schema=f"({names}) -> Tensor")
     made.register_fake(_like)
