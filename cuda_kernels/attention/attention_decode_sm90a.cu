@@ -84,6 +84,18 @@ struct WarpgroupCopy {
 #pragma unroll 2
     for (int i = 0; i < Rows; i += step) put(i, operand + __shfl_sync(~0u, of_lane, lane / units + i / step * per_warp));
   }
+
+  // Rows of a cache: in pages those that `find` says; else from `key` on behind row `start`, `apart` rows from one to the next.
+  // (Not a generic lambda where it is called: NVRTC 13.0 takes that one for a function of the host.)
+  template <bool HasPages, class Find>
+  __device__ __forceinline__ void of_cache(int thread, Find find, long long start, int key, int apart) const {
+    if constexpr (HasPages) {
+      found(thread, find);
+    } else {
+      const int stride = apart * columns;
+      strided(operand + start * columns + key * static_cast<long long>(stride), stride);
+    }
+  }
 };
 
 template <class Head, int Consumers, int Keys, int Stages, bool HasPages>
@@ -187,19 +199,13 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
           const int page = max(0, min(table[number], problem.caches.pages - 1));
           return of_rows.of(page, part.kv_head, at - number * size);
         };
-        auto load = [&](auto copy) {
-          if constexpr (Cache::kHasPages) {
-            copy.found(thread, find);
-          } else {
-            const int stride = of_rows.step() * copy.columns;
-            copy.strided(copy.operand + first * copy.columns + key * static_cast<long long>(stride), stride);
-          }
-        };
-        load(WarpgroupCopy<Keys, kColumns, Head::kIsExact>(key_tile, keys_of_all, dim, part.seen - key, thread, packs));
+        const int step_of_rows = of_rows.step();
+        WarpgroupCopy<Keys, kColumns, Head::kIsExact>(key_tile, keys_of_all, dim, part.seen - key, thread, packs)
+            .template of_cache<Cache::kHasPages>(thread, find, first, key, step_of_rows);
         arrive_copied(keys_full + state.stage);
         wait(values_empty + state.stage, state.phase ^ 1);
-        load(WarpgroupCopy<Keys, kValueColumns, Head::kIsExact>(value_tile, values_of_all, value_dim, part.seen - key, thread,
-                                                                packs));
+        WarpgroupCopy<Keys, kValueColumns, Head::kIsExact>(value_tile, values_of_all, value_dim, part.seen - key, thread, packs)
+            .template of_cache<Cache::kHasPages>(thread, find, first, key, step_of_rows);
         arrive_copied(values_full + state.stage);
         state.advance();
       }

@@ -292,11 +292,11 @@ def launches(
     both = {"cuda:sm_90": clustered, "cuda:sm_90a": clustered}
     for rows in form.hopper_rows(head) if not stored else ():
         tile = CONSUMERS[rows][head]
-        types = types.partition(",")[0]
+        of_queries = types.partition(",")[0]
         numbers = f"{tile.count}, {tile.keys}, {tile.stages}, {form.cluster}{behind}"
         both["cuda:sm_90a"] = cd.Implementation(
             source="attention_decode_sm90a.cu",
-            entry=f"cuda_kernels::{name}_sm90a<{types}, {template_of(head)}, {numbers}>",
+            entry=f"cuda_kernels::{name}_sm90a<{of_queries}, {template_of(head)}, {numbers}>",
             block=128 * (1 + tile.count),
             grid=form.workers(form.cluster, cache, tile.resident(head)) * form.cluster,
             dynamic_shared_memory=tile.shared_bytes(head),
