@@ -20,11 +20,6 @@
 
 namespace cuda_kernels {
 
-// Arrives on a barrier when all copies (cp.async) that this thread has issued are done.
-__device__ __forceinline__ void arrive_with_copies(Barrier* barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
 // Copies rows of `columns` numbers to a tile by a warpgroup, with few registers. Each thread copies the same 16 bytes of
 // every `step`th row. Behind `rows` rows, and behind the columns, are zeros.
 template <int Rows, int Columns, bool IsExact>
@@ -167,7 +162,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     const unsigned short* const values_of_all = reinterpret_cast<const unsigned short*>(v);
     auto arrive_copied = [&](Barrier* barrier) {
       if (packs) {
-        arrive_with_copies(barrier);
+        arrive_after_copies(barrier);
       } else {
         fence_proxy();
         arrive(barrier);

@@ -18,11 +18,6 @@
 
 namespace cuda_kernels {
 
-template <int Value>
-struct Number {
-  static constexpr int kValue = Value;
-};
-
 struct Latent {
   static constexpr bool kIsExact = true;
   static constexpr int kColumns = 576, kValueColumns = 512;
@@ -31,13 +26,37 @@ struct Latent {
   __device__ __forceinline__ static constexpr int value_dim() { return kValueColumns; }
 };
 
+// Copies rows of 576 numbers, which `place` finds, to a tile; behind `count` of them are zeros. (A generic lambda in the kernel
+// would do, but NVRTC 13.0 takes it for a function of the host.)
+template <int Rows, int Threads, class T, class Place>
+__device__ __forceinline__ void copy_latent(unsigned tile, const T* operand, int count, bool packs, Place place) {
+  constexpr int kUnits = Latent::kColumns / 8;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < Rows * kUnits; i += Threads) {
+    const int row = i / kUnits, unit = i % kUnits;
+    const unsigned to = tile + tile_offset<Rows>(row, unit);
+    const T* const from = row < count ? place(row) + unit * 8 : operand;
+    if (packs) {
+      cp_async(to, from, row < count ? 16 : 0);
+      continue;
+    }
+    unsigned words[4] = {};
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      if (row < count) words[e / 2] |= static_cast<unsigned>(reinterpret_cast<const unsigned short*>(from)[e]) << e % 2 * 16;
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+                 "r"(words[3])
+                 : "memory");
+  }
+}
+
 template <class T, int Groups, int Parts, int Stages, int Cluster, class Cache>
 __device__ __forceinline__ void decode_latent(
     const T* __restrict__ q, const T* __restrict__ k, T* __restrict__ out, float* scratch, const Problem<T, Cache>& problem,
     int batches) {
   constexpr int kColumns = Latent::kColumns, kValueColumns = Latent::kValueColumns;
   constexpr int kRows = 16 * Groups, kKeys = 16 * Parts, kThreads = 32 * Groups * Parts;
-  constexpr int kStage = kTileBytes<kKeys, kColumns>, kUnits = kColumns / 8;
+  constexpr int kStage = kTileBytes<kKeys, kColumns>;
   constexpr int kOwnColumns = kValueColumns / Parts, kFours = kValueColumns / 4;
   constexpr int least = 384 / kKeys;  // steps of a block that are worth another worker of a tile
   static_assert(Cluster == 1 || kRows * kValueColumns * 4 <= Stages * kStage, "a partial result reuses stages");
@@ -57,28 +76,6 @@ __device__ __forceinline__ void decode_latent(
   const Arrivals<Cluster> arrivals{scratch, work.workers};
   const WorkersResults<kRows, kValueColumns> of_workers{scratch + Arrivals<Cluster>::kFloats * Cluster * work.workers};
   auto group_sync = [&] { asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(32 * Parts) : "memory"); };
-  // Copies rows of 576 numbers to a tile; behind `count` of them are zeros.
-  auto copy = [&](auto rows_of_tile, unsigned tile, int count, auto place) {
-    constexpr int of_tile = decltype(rows_of_tile)::kValue;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < of_tile * kUnits; i += kThreads) {
-      const int row = i / kUnits, unit = i % kUnits;
-      const unsigned to = tile + tile_offset<of_tile>(row, unit);
-      const T* const from = row < count ? place(row) + unit * 8 : q;
-      if (packs) {
-        cp_async(to, from, row < count ? 16 : 0);
-        continue;
-      }
-      unsigned words[4] = {};
-#pragma unroll
-      for (int e = 0; e < 8; ++e)
-        if (row < count) words[e / 2] |= static_cast<unsigned>(reinterpret_cast<const unsigned short*>(from)[e]) << e % 2 * 16;
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
-                   "r"(words[3])
-                   : "memory");
-    }
-  };
-
   using Part = TilePart<T, Cache>;
   Piece piece = work.first_piece(worker);
 #pragma unroll 1
@@ -86,14 +83,14 @@ __device__ __forceinline__ void decode_latent(
     const Part part = Part::template of<kRows, kKeys>(problem, piece, tiles);
     const Scoring<T> scoring{{}, part.of_tile, true, problem.scale, part.before(problem)};
     const float factor = scoring.factor();
-    copy(Number<kRows>(), query_tile, part.rows, [&](int row) {
+    copy_latent<kRows, kThreads>(query_tile, q, part.rows, packs, [&](int row) {
       return q + (static_cast<long long>(part.batch) * rows + part.first_row + row) * kColumns;
     });
     cp_async_commit();
     auto load = [&](int step, int stage) {
       if (step < part.end) {
         const int first = step * kKeys;
-        copy(Number<kKeys>(), stages + stage * kStage, part.seen - first, [&](int row) {
+        copy_latent<kKeys, kThreads>(stages + stage * kStage, q, part.seen - first, packs, [&](int row) {
           if constexpr (Cache::kHasPages) {
             const Cache& caches = problem.caches;
             const int number = (first + row) / caches.page_size;

@@ -32,6 +32,11 @@ __device__ __forceinline__ void arrive(Barrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
+// Arrives when all copies (cp.async) that this thread has issued are done.
+__device__ __forceinline__ void arrive_after_copies(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
 // Arrives on the same barrier of another block of the cluster, without `.release.cluster`, which would wait for all
 // memory operations each time: other means order the arriving thread's reads and writes.
 __device__ __forceinline__ void arrive_at(Barrier* barrier, unsigned cluster_rank) {

@@ -89,19 +89,25 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   __syncthreads();  // the stages are no longer needed
   if constexpr (Deep == 2) {
     float* const other = reinterpret_cast<float*>(memory);
-    const auto each = [&](auto&& work) {
 #pragma unroll
-      for (int i = 0; i < Tiles; ++i)
+    for (int turn = 1; turn >= 0; --turn) {  // one half of the warps writes its sums, and the other adds them to its own
+      if (deep == turn) {
 #pragma unroll
-        for (int e = 0; e < Eights; ++e)
+        for (int i = 0; i < Tiles; ++i)
 #pragma unroll
-          for (int s = 0; s < 4; ++s)
-            work(sums[i][e][s], other[(own_column + 8 * e + 2 * t + s % 2) * (rows + 4) + own_row + 16 * i + s / 2 * 8]);
-    };
-    if (deep == 1) each([](float& own, float& place) { place = own; });
-    __syncthreads();
-    if (deep == 0) each([](float& own, float& place) { own += place; });
-    __syncthreads();
+          for (int e = 0; e < Eights; ++e)
+#pragma unroll
+            for (int s = 0; s < 4; ++s) {
+              float& place = other[(own_column + 8 * e + 2 * t + s % 2) * (rows + 4) + own_row + 16 * i + s / 2 * 8];
+              if (turn == 1) {
+                place = sums[i][e][s];
+              } else {
+                sums[i][e][s] += place;
+              }
+            }
+      }
+      __syncthreads();
+    }
   }
   T* const tile = reinterpret_cast<T*>(memory);
   if (deep == 0) {

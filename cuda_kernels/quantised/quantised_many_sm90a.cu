@@ -16,19 +16,7 @@
 #include "../include/tensor_map.cuh"
 #include "../include/wgmma_registers.cuh"
 
-// On older architectures the kernels are templates without instances, and cluster dims would be an error.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define CUDA_KERNELS_CLUSTER(BLOCKS)
-#else
-#define CUDA_KERNELS_CLUSTER(BLOCKS) __cluster_dims__(BLOCKS, 1, 1)
-#endif
-
 namespace cuda_kernels {
-
-// Arrives on a barrier when the thread's copies so far have.
-__device__ __forceinline__ void arrive_after_copies(Barrier* barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
 
 __device__ __forceinline__ void sync_warpgroup(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 2) : "memory");
@@ -46,31 +34,30 @@ __device__ __forceinline__ void store_transposed(unsigned to, unsigned a, unsign
                : "memory");
 }
 
-// Four floats at the same place in another block of the cluster.
-__device__ __forceinline__ float4 load_of_block(const float* from, int block) {
-  float4 v;
-  asm volatile(
-      "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %4, %5;\n"
-      "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [remote];\n}"
-      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-      : "r"(shared_address(from)), "r"(block));
-  return v;
-}
-
 template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
 struct alignas(1024) ManyStorage {
   static constexpr StageRow kRow = Format::template row<kWideSteps>();
   static constexpr int kBoxColumns = Columns < 32 ? Columns : 32;
   static constexpr int kPitch = kTileRows + 4;  // of partial sums
+  static constexpr int kWeights = kTileRows * kRow.pitch, kBox = kBoxColumns * 128;
+  static constexpr int kBoxes = Split == 1 ? 2 * kBox : 0, kOthers = (Deep - 1) * Columns / 2 * 256 * sizeof(float);
   unsigned char x[Stages][Columns * 128];
-  unsigned char weights[WeightStages][kTileRows * kRow.pitch];
-  unsigned char boxes[Split == 1 ? 2 : 0][kBoxColumns * 128];  // 64 rows of W of some rows of x, for the epilogue
-  float others[Deep - 1][Columns / 2][256];  // sums of the other half of the steps
+  // Stages of weights; then what some kernels have nothing of, where an array of its own would be empty.
+  unsigned char rest[WeightStages * kWeights + kBoxes + kOthers];
   alignas(128) TensorMap staging;
   const TensorMap* map;  // of x, or null
   Barrier full[Stages], empty[Stages], weights_full[WeightStages], weights_empty[WeightStages];
-  static_assert(Split == 1 || Columns * kPitch * 4 <= Stages * Columns * 128 + WeightStages * kTileRows * kRow.pitch,
-                "room for sums");
+  static_assert(Split == 1 || Columns * kPitch * 4 <= Stages * Columns * 128 + WeightStages * kWeights, "room for sums");
+
+  __device__ __forceinline__ unsigned char* weights(int stage) {
+    return reinterpret_cast<unsigned char(*)[kWeights]>(rest)[stage];
+  }
+  // 64 rows of W of some rows of x, for the epilogue, for each of two warpgroups.
+  __device__ __forceinline__ unsigned char* box(int group) { return rest + WeightStages * kWeights + group * kBox; }
+  // The sums of the other half of the steps, [Columns / 2][256].
+  __device__ __forceinline__ float* others() {
+    return reinterpret_cast<float*>(rest + WeightStages * kWeights + kBoxes);
+  }
 };
 
 // Copies 64 of k of rows of x by one warp, where TMA cannot.
@@ -150,7 +137,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
         copier.start(row);
 #pragma unroll 1
         for (int i = 0; i < stages; ++i, weights_state.advance()) {
-          unsigned char* const to = memory.weights[weights_state.stage];
+          unsigned char* const to = memory.weights(weights_state.stage);
           Barrier* const full = &memory.weights_full[weights_state.stage];
           wait(&memory.weights_empty[weights_state.stage], weights_state.phase ^ 1);
           copier.copy(first_stage + i, to);
@@ -192,7 +179,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
           if (depth == 0) format.template skip<Deep - 1>();
         }
         if (begins) wait(&memory.weights_full[weights_state.stage], weights_state.phase);
-        const unsigned char* const from = memory.weights[weights_state.stage] + own_row * Storage::kRow.pitch;
+        const unsigned char* const from = memory.weights(weights_state.stage) + own_row * Storage::kRow.pitch;
         const int step = i % of_stage * Deep + depth;
         format.template fragments<kWideSteps>(from, step, 0, t, reinterpret_cast<unsigned(&)[2][4]>(to[0]));
         format.template fragments<kWideSteps>(from, step, 1, t, reinterpret_cast<unsigned(&)[2][4]>(to[2]));
@@ -231,11 +218,11 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
         sync_consumers<256 * Deep>();                // the last tile's have been read
 #pragma unroll
         for (int s = 0; s < Columns / 2; ++s)
-          if (depth == 1) memory.others[0][s][thread] = sums[s];
+          if (depth == 1) memory.others()[s * 256 + thread] = sums[s];
         sync_consumers<256 * Deep>();
 #pragma unroll
         for (int s = 0; s < Columns / 2; ++s)
-          if (depth == 0) sums[s] += memory.others[0][s][thread];
+          if (depth == 0) sums[s] += memory.others()[s * 256 + thread];
       }
       if constexpr (Format::kScalesRows) {
 #pragma unroll
@@ -248,7 +235,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
       if constexpr (Split == 1) {
         if (depth > 0) continue;
         constexpr int box_columns = Storage::kBoxColumns;
-        unsigned char* const boxes = memory.boxes[group];
+        unsigned char* const boxes = memory.box(group);
         const int thread = threadIdx.x % 128, chunk = thread % 8;
 #pragma unroll
         for (int from = 0; from < Columns; from += box_columns) {
@@ -281,15 +268,16 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
         for (int s = rank * 256 * Deep + threadIdx.x - 128; s < Columns * kTileRows / 8; s += 256 * Deep * Split) {
           const int c = s / (kTileRows / 8), r = s % (kTileRows / 8) * 8;
           if (column + c >= m || row + r >= of.n) continue;
-          float4 low = {0.0f, 0.0f, 0.0f, 0.0f}, high = low;
+          float values[8] = {};
 #pragma unroll
           for (int b = 0; b < Split; ++b) {
             const float* const from = partial + c * Storage::kPitch + r;
-            const float4 v = load_of_block(from, b), w = load_of_block(from + 4, b);
-            low.x += v.x, low.y += v.y, low.z += v.z, low.w += v.w;
-            high.x += w.x, high.y += w.y, high.z += w.z, high.w += w.w;
+            float others[8];
+            load_of_block(from, b, others);
+            load_of_block(from + 4, b, others + 4);
+#pragma unroll
+            for (int e = 0; e < 8; ++e) values[e] += others[e];
           }
-          const float values[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
           store_eight(y + static_cast<size_t>(column + c) * of.n, packed<T>(values), row + r, of.n, packs);
         }
         cluster_sync();  // no block exits while others read its sums
