@@ -219,26 +219,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
 }
 
 template <class T, class Head, int Keys, int Layout = kByHeads, class... Form>
-__global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __restrict__ q,
-                                                                  const T* __restrict__ k,
-                                                                  const T* __restrict__ v,
-                                                                  const void* __restrict__ mask,
-                                                                  T* __restrict__ out,
-                                                                  float scale,
-                                                                  bool causal,
-                                                                  int batches,
-                                                                  int heads,
-                                                                  int kv_heads,
-                                                                  int queries,
-                                                                  int keys,
-                                                                  int mask_rows,
-                                                                  bool mask_is_bool,
-                                                                  int dim,
-                                                                  int value_dim,
-                                                                  const int* __restrict__ spans,
-                                                                  int mask_batches,
-                                                                  int mask_heads,
-                                                                  Form... form) {
+__global__ void __launch_bounds__(kAttentionThreads, 2) attention(ATTENTION_OPERANDS(T), Form... form) {
   const QueryTile<kTileQueries> tile(queries, heads);
   attend<Keys, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys,
                        mask_rows, mask_is_bool, spans, mask_batches, mask_heads, tile.first, tile.head, tile.sequence,
@@ -247,22 +228,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2) attention(const T* __res
 
 // The same of sequences behind each other: `packed_sequences.cuh`.
 template <class T, class Head, int Keys>
-__global__ void __launch_bounds__(kAttentionThreads, 2) packed_attention(const T* __restrict__ q,
-                                                                         const T* __restrict__ k,
-                                                                         const T* __restrict__ v,
-                                                                         const int* __restrict__ query_offsets,
-                                                                         const int* __restrict__ key_offsets,
-                                                                         T* __restrict__ out,
-                                                                         float scale,
-                                                                         int left,
-                                                                         int right,
-                                                                         int sequences,
-                                                                         int heads,
-                                                                         int kv_heads,
-                                                                         int queries,
-                                                                         int keys,
-                                                                         int dim,
-                                                                         int value_dim) {
+__global__ void __launch_bounds__(kAttentionThreads, 2) packed_attention(PACKED_ATTENTION_OPERANDS(T)) {
   const PackedTile<kTileQueries> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
   if (tile.is_empty()) return;
   tile.move(q, k, v, out, heads, kv_heads, dim, value_dim);

@@ -167,26 +167,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
 }
 
 template <class T, class Head, int Layout = kByHeads, class... Form>
-__global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __restrict__ q,
-                                                                 const T* __restrict__ k,
-                                                                 const T* __restrict__ v,
-                                                                 const void* __restrict__ mask,
-                                                                 T* __restrict__ out,
-                                                                 float scale,
-                                                                 bool causal,
-                                                                 int batches,
-                                                                 int heads,
-                                                                 int kv_heads,
-                                                                 int queries,
-                                                                 int keys,
-                                                                 int mask_rows,
-                                                                 bool mask_is_bool,
-                                                                 int dim,
-                                                                 int value_dim,
-                                                                 const int* __restrict__ spans,
-                                                                 int mask_batches,
-                                                                 int mask_heads,
-                                                                 Form... form) {
+__global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(ATTENTION_OPERANDS(T), Form... form) {
   const QueryTile<kQueries> tile(queries, heads);
   attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys,
                           mask_rows, mask_is_bool, spans, mask_batches, mask_heads, keys, tile.first, tile.head, tile.sequence,
@@ -195,27 +176,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) attention_cpu(const T* __rest
 
 // The same with the operands of `attention_decode` of attention_decode.cu.
 template <class T, class Head, int Layout = kByHeads, class... Form>
-__global__ void __launch_bounds__(kWidth * kWarps) attention_decode_cpu(const T* __restrict__ q,
-                                                                        const T* __restrict__ k,
-                                                                        const T* __restrict__ v,
-                                                                        const void* __restrict__ mask,
-                                                                        T* __restrict__ out,
-                                                                        float scale,
-                                                                        bool causal,
-                                                                        int batches,
-                                                                        int heads,
-                                                                        int kv_heads,
-                                                                        int queries,
-                                                                        int keys,
-                                                                        int mask_rows,
-                                                                        bool mask_is_bool,
-                                                                        int dim,
-                                                                        int value_dim,
-                                                                        const int* __restrict__ spans,
-                                                                        int mask_batches,
-                                                                        int mask_heads,
-                                                                        float*,
-                                                                        Form... form) {
+__global__ void __launch_bounds__(kWidth * kWarps) attention_decode_cpu(ATTENTION_OPERANDS(T), float*, Form... form) {
   const QueryTile<kQueries> tile(queries, heads);
   attend<T, Head, Layout>(Head(dim, value_dim), q, k, v, mask, out, scale, KeyWindow(causal), heads, kv_heads, queries, keys,
                           mask_rows, mask_is_bool, spans, mask_batches, mask_heads, keys, tile.first, tile.head, tile.sequence,
@@ -248,22 +209,7 @@ __global__ void __launch_bounds__(kWidth * kWarps) cached_attention_cpu(const T*
 
 // As `packed_attention` of attention.cu.
 template <class T, class Head>
-__global__ void __launch_bounds__(kWidth * kWarps) packed_attention_cpu(const T* __restrict__ q,
-                                                                        const T* __restrict__ k,
-                                                                        const T* __restrict__ v,
-                                                                        const int* __restrict__ query_offsets,
-                                                                        const int* __restrict__ key_offsets,
-                                                                        T* __restrict__ out,
-                                                                        float scale,
-                                                                        int left,
-                                                                        int right,
-                                                                        int sequences,
-                                                                        int heads,
-                                                                        int kv_heads,
-                                                                        int queries,
-                                                                        int keys,
-                                                                        int dim,
-                                                                        int value_dim) {
+__global__ void __launch_bounds__(kWidth * kWarps) packed_attention_cpu(PACKED_ATTENTION_OPERANDS(T)) {
   const PackedTile<kQueries> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
   if (tile.is_empty()) return;
   tile.move(q, k, v, out, heads, kv_heads, dim, value_dim);

@@ -375,27 +375,7 @@ constexpr int kResident =
 
 // The operands and the rules of `attention_sm80.cu`, and memory of the launch's own.
 template <class T, class Head, int Groups, int Keys, int Stages, int Cluster, int Layout = kByHeads, class... Form>
-__global__ void CUDA_KERNELS_DECODE(T) attention_decode(const T* __restrict__ q,
-                                                        const T* __restrict__ k,
-                                                        const T* __restrict__ v,
-                                                        const void* __restrict__ mask,
-                                                        T* __restrict__ out,
-                                                        float scale,
-                                                        bool causal,
-                                                        int batches,
-                                                        int heads,
-                                                        int kv_heads,
-                                                        int queries,
-                                                        int keys,
-                                                        int mask_rows,
-                                                        bool mask_is_bool,
-                                                        int dim,
-                                                        int value_dim,
-                                                        const int* __restrict__ spans,
-                                                        int mask_batches,
-                                                        int mask_heads,
-                                                        float* scratch,
-                                                        Form... form) {
+__global__ void CUDA_KERNELS_DECODE(T) attention_decode(ATTENTION_OPERANDS(T), float* scratch, Form... form) {
   const Problem<T, Caches<T, false>, Form...> problem{mask,       spans,        nullptr, mask_batches, mask_heads,
                                                       mask_rows,  mask_is_bool, causal,  scale,        heads,
                                                       kv_heads,   queries,      keys,    {},           {form...}};

@@ -399,27 +399,7 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
 
 // The operands of the kernels of these names in `attention_decode.cu`, without caches of 8 bits.
 template <class T, class Head, int Consumers, int Keys, int Stages, int Cluster, int Layout = kByHeads, class... Form>
-__global__ void CUDA_KERNELS_DECODE attention_decode_sm90a(const T* __restrict__ q,
-                                                           const T* __restrict__ k,
-                                                           const T* __restrict__ v,
-                                                           const void* __restrict__ mask,
-                                                           T* __restrict__ out,
-                                                           float scale,
-                                                           bool causal,
-                                                           int batches,
-                                                           int heads,
-                                                           int kv_heads,
-                                                           int queries,
-                                                           int keys,
-                                                           int mask_rows,
-                                                           bool mask_is_bool,
-                                                           int dim,
-                                                           int value_dim,
-                                                           const int* __restrict__ spans,
-                                                           int mask_batches,
-                                                           int mask_heads,
-                                                           float* scratch,
-                                                           Form... form) {
+__global__ void CUDA_KERNELS_DECODE attention_decode_sm90a(ATTENTION_OPERANDS(T), float* scratch, Form... form) {
   const Problem<T, Caches<T, false>, Form...> problem{mask,       spans,        nullptr, mask_batches, mask_heads,
                                                       mask_rows,  mask_is_bool, causal,  scale,        heads,
                                                       kv_heads,   queries,      keys,    {},           {form...}};

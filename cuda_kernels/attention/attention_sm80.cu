@@ -217,26 +217,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
 }
 
 template <class T, class Head, int Keys, int Warps, int Parts, int Resident, int Layout = kByHeads, int Staged = 0, class... Form>
-__global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* __restrict__ q,
-                                                                       const T* __restrict__ k,
-                                                                       const T* __restrict__ v,
-                                                                       const void* __restrict__ mask,
-                                                                       T* __restrict__ out,
-                                                                       float scale,
-                                                                       bool causal,
-                                                                       int batches,
-                                                                       int heads,
-                                                                       int kv_heads,
-                                                                       int queries,
-                                                                       int keys,
-                                                                       int mask_rows,
-                                                                       bool mask_is_bool,
-                                                                       int dim,
-                                                                       int value_dim,
-                                                                       const int* __restrict__ spans,
-                                                                       int mask_batches,
-                                                                       int mask_heads,
-                                                                       Form... form) {
+__global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(ATTENTION_OPERANDS(T), Form... form) {
   const Head head_sizes(dim, value_dim);
   const QueryTile<16 * Parts * Warps> tile(queries, heads,
                                            heads_in_turns(causal || spans != nullptr, heads * batches, heads, kv_heads, keys,
@@ -248,22 +229,7 @@ __global__ void __launch_bounds__(32 * Warps, Resident) attention_sm80(const T* 
 
 // The same of sequences behind each other: `packed_sequences.cuh`.
 template <class T, class Head, int Keys, int Warps, int Parts, int Resident>
-__global__ void __launch_bounds__(32 * Warps, Resident) packed_attention_sm80(const T* __restrict__ q,
-                                                                              const T* __restrict__ k,
-                                                                              const T* __restrict__ v,
-                                                                              const int* __restrict__ query_offsets,
-                                                                              const int* __restrict__ key_offsets,
-                                                                              T* __restrict__ out,
-                                                                              float scale,
-                                                                              int left,
-                                                                              int right,
-                                                                              int sequences,
-                                                                              int heads,
-                                                                              int kv_heads,
-                                                                              int queries,
-                                                                              int keys,
-                                                                              int dim,
-                                                                              int value_dim) {
+__global__ void __launch_bounds__(32 * Warps, Resident) packed_attention_sm80(PACKED_ATTENTION_OPERANDS(T)) {
   const Head head_sizes(dim, value_dim);
   const PackedTile<16 * Parts * Warps> tile(query_offsets, key_offsets, sequences, heads, queries, keys);
   if (tile.is_empty()) return;

@@ -276,26 +276,7 @@ __device__ __forceinline__ void number_producer(const TileScheduler<Queries>& sc
 }
 
 template <class T, class Head, int Keys, int Consumers, int Stages, int Layout = kByHeads, int NumberStages = 0, class... Form>
-__global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(const T* __restrict__ q,
-                                                                            const T* __restrict__ k,
-                                                                            const T* __restrict__ v,
-                                                                            const void* __restrict__ mask,
-                                                                            T* __restrict__ out,
-                                                                            float scale,
-                                                                            bool causal,
-                                                                            int batches,
-                                                                            int heads,
-                                                                            int kv_heads,
-                                                                            int queries,
-                                                                            int keys,
-                                                                            int mask_rows,
-                                                                            bool mask_is_bool,
-                                                                            int dim,
-                                                                            int value_dim,
-                                                                            const int* __restrict__ spans,
-                                                                            int mask_batches,
-                                                                            int mask_heads,
-                                                                            Form... form) {
+__global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(ATTENTION_OPERANDS(T), Form... form) {
   constexpr int kQueries = 64 * Consumers, kColumns = Head::kColumns, kValueColumns = Head::kValueColumns;
   constexpr bool kHoldsQueries = kColumns == 128 || kColumns == 96 || kColumns == 80;
   const Head head_sizes(dim, value_dim);

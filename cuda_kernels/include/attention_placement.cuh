@@ -2,6 +2,12 @@
 // #include "../include/attention_placement.cuh".
 #pragma once
 
+// The operands of every kernel of attention without a cache, and their names, as `signature.py` declares them.
+#define ATTENTION_OPERANDS(T)                                                                                             \
+  const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v, const void *__restrict__ mask,               \
+      T *__restrict__ out, float scale, bool causal, int batches, int heads, int kv_heads, int queries, int keys,         \
+      int mask_rows, bool mask_is_bool, int dim, int value_dim, const int *__restrict__ spans, int mask_batches, int mask_heads
+
 namespace cuda_kernels {
 
 // How often the keys and values of so many heads fit into 16 MiB, which are in the L2 cache beside other data and, on an H100,

@@ -8,6 +8,12 @@
 #include "attention_placement.cuh"
 #include "groups.cuh"
 
+// The operands of every kernel of them, and their names, as `packed.py` declares them.
+#define PACKED_ATTENTION_OPERANDS(T)                                                                                    \
+  const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v, const int *__restrict__ query_offsets,     \
+      const int *__restrict__ key_offsets, T *__restrict__ out, float scale, int left, int right, int sequences,        \
+      int heads, int kv_heads, int queries, int keys, int dim, int value_dim
+
 namespace cuda_kernels {
 
 // The tile of a block in a grid with, for each head, as many blocks as all sequences, and the rows behind them, can have tiles
