@@ -47,7 +47,11 @@ def _fitting(kernel: Kernel, gpu: str) -> list[target.Arch]:
     """
     declared = [item.cuda_arch for item, _ in kernel.objects]
     known = [target.Arch(number) for number in target.KNOWN_COMPUTE_CAPABILITIES]
-    more = [item.arch for item, form in kernel.variants if item.arch and form.source is not None]
+    more = [
+        item.arch
+        for item, form in kernel.variants
+        if item.arch and (form.source is not None or item in dict(form.objects))
+    ]
     return [arch for arch in (*(declared or known), *more) if arch.runs_on(_capability(gpu))]
 
 

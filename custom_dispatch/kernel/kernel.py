@@ -301,9 +301,11 @@ class Kernel(Callee):
 
     def _variant(self, implementation: tuple[Target, Implementation]) -> tuple[Target, Kernel]:
         target, item = implementation
-        others = {"implementations": None, **({"objects": None} if "source" in item.given else {})}
+        others: dict[str, Any] = {"implementations": None}
+        if "source" in item.given or "objects" in item.given:
+            others |= {"source": None, "objects": None}
         with sources.naming(self.name, target):
-            return target, self._again(**item.given, **others)
+            return target, self._again(**{**others, **item.given})
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}({', '.join(map(str, self.operands))}))"

@@ -252,6 +252,7 @@ class TargetParts(Launch, total=False):
     """The keywords of a kernel that an `Implementation` replaces, too."""
 
     source: str | os.PathLike[str] | None
+    objects: Mapping[str, str | os.PathLike[str]] | None
     entry: str | None
     include_dirs: Sequence[str | os.PathLike[str]] | None
 
@@ -271,13 +272,14 @@ class Implementation:
     The implementation for `cpu` runs on every CPU, for instance the PTX of a source without tensor
     cores. `cpu:checked` runs the kernel's own code, whose mistakes it looks for.
 
-    Arguments that are given replace the kernel's own; the others stay. The operands, and so the C
-    signature, the reference and the requirements are the same on every target.
+    Arguments that are given replace the kernel's own; the others stay. A source replaces objects,
+    and objects a source. The operands, and so the C signature, the reference and the requirements
+    are the same on every target.
 
     Parameters
     ----------
-    source, entry, block, grid, dynamic_shared_memory, options, launch_bounds, max_registers, \
-cluster, include_dirs
+    source, objects, entry, block, grid, dynamic_shared_memory, options, launch_bounds, \
+max_registers, cluster, include_dirs
         As of a kernel; paths are relative to the file that declares it.
     """
 
@@ -320,19 +322,29 @@ def check_implementations(
             said = "replaces nothing" if isinstance(item, Implementation) else f"is {shown(item)}"
             raise DeclarationError(
                 f"Kernel `{kernel}`: the implementation for {target} {said}.",
-                expected="cd.Implementation with a source, an entry, a block or whatever else is "
-                "another there",
+                expected="cd.Implementation with a source, objects, an entry, a block or whatever "
+                "else is another there",
                 next_step="give what differs, or drop it.",
             )
         with naming(kernel, target):
-            found[target] = _located(kernel, item, base)
+            found[target] = _located(kernel, item, base, target)
     on_gpus = [(target, item) for target, item in found.items() if target.is_cuda]
     on_gpus.sort(key=lambda pair: pair[0].cuda_arch, reverse=True)
     return (*on_gpus, *((target, item) for target, item in found.items() if not target.is_cuda))
 
 
-def _located(kernel: str, item: Implementation, base: Path) -> Implementation:
+def _located(kernel: str, item: Implementation, base: Path, target: Target) -> Implementation:
     given = dict(item.given)
+    if "objects" in given:
+        objects = check_objects(kernel, given["objects"], base)
+        targets = [other for other, _ in objects]
+        if target.is_cuda and targets != [target]:
+            raise DeclarationError(
+                f"Kernel `{kernel}`: objects are given for {', '.join(map(str, targets))}.",
+                expected=f"one object, for {target}: other targets do not use it",
+                next_step="give each target's object to its own implementation.",
+            )
+        given["objects"] = {str(other): path for other, path in objects}
     if "source" in given:
         given["source"] = check_path(kernel, "source", given["source"], base)
     if "include_dirs" in given:

@@ -2,7 +2,8 @@
 
 One pass, linear in the text. A word keeps its dots (``ld.global.f32``, ``%tid.x``) and its double
 colons (``shared::cta``), because PTX gives neither a meaning of its own. A word that begins with a
-dot ends before the next one: ``.reg.b32`` is two, as cuda_bf16.h writes it.
+dot ends before the next one: ``.reg.b32`` is two, as cuda_bf16.h writes it. Lines for debuggers
+that PTX ISA 9.0 does not have (``.language``, ``.loc_intermediate``) are comments.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _TOKEN = re.compile(
     r"""
     [ \t\r\f\v\n]*+
     (?:
-      (?P<comment>//[^\n]*)
+      (?P<comment>//[^\n]*|\.(?:language|loc_intermediate)\b[^\n]*)
     | (?P<block>/\*)
     | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
     | (?P<word>\.(?:[A-Za-z0-9_$%]++|::)*+|(?:[A-Za-z0-9_$%.]++|::)++)

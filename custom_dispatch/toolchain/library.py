@@ -35,9 +35,8 @@ class Form:
     """"ptx", "cubin", or "fatbin": one object with PTX and machine code for every CUDA target."""
     ptx_version: tuple[int, int] | None = None
     """The PTX ISA version that it is to say it needs; None for the compiler's own."""
-    lowers: bool = False
-    """Whether PTX of a later release than ptxas may become PTX of that: what was compiled here, by
-    a compiler that pip mixed with another ptxas."""
+    is_foreign: bool = False
+    """Whether another compiler than ours made it: `ptx/foreign.py` says what is left out then."""
 
 
 def check_form(image: str, ptx_version: str | None) -> Form:

@@ -166,7 +166,7 @@ class FromSources:
             plan.kernels,
             kernel.source.name,
             for_cpu=for_cpu,
-            form=replace(self.form, lowers=True),
+            form=self.form,
         )
 
     def describe(self, plan: Plan, /) -> ModuleSource | None:
@@ -230,7 +230,8 @@ class FromFiles:
         entries = find_entries(names, entry_names(item), item.entries)
         data = make_visible(item.data, entries) if item.kind == "ptx" else item.data
         item = replace(item, data=data, entries=entries)
-        return self.stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu, form=self.form)
+        form = replace(self.form, is_foreign=True)
+        return self.stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu, form=form)
 
     def describe(self, _: Plan, /) -> ModuleSource | None:
         """See `ObjectSource.describe`."""

@@ -13,7 +13,8 @@ from custom_dispatch.kernel.geometry import max_block_registers, max_shared_byte
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.ptx import conformance
-from custom_dispatch.ptx.edits import apply_edits, limit_registers
+from custom_dispatch.ptx.edits import Edit, apply_edits, limit_registers
+from custom_dispatch.ptx.foreign import drop_unread, ported
 from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.ptx.rewrite import check_rewritten, rewrite_entry, rewritten_parameters
@@ -50,7 +51,7 @@ def validate(
     """
     arch = item.target.cuda_arch
     if item.kind == "ptx":
-        form = Form(lowers=form.lowers) if for_cpu else form
+        form = Form(is_foreign=form.is_foreign) if for_cpu else form
         return _validate_ptx(item, kernels, label, form, reading, for_cpu=for_cpu)
     for kernel in kernels:
         if not kernel.abi.is_irees:
@@ -73,7 +74,7 @@ def validate(
         if kind == "cubin":
             _validate_cubin(part, kernels, built, label)
         else:
-            module = _read(part, kernels[0], label)
+            _, module = _read(part, kernels[0], label)
             for kernel in kernels:
                 conformance.check_module(
                     module, kernel, built, label, symbol=item.symbol(kernel.entry)
@@ -100,11 +101,14 @@ def naming(kernel: Kernel, label: str) -> Iterator[None]:
         raise error.saying(f"Kernel `{kernel.name}`: `{label}`: {error.found}") from error
 
 
-def _adapted(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
+def _adapted(item: Object, kernels: Sequence[Kernel], label: str, *, is_foreign: bool) -> Object:
     """The object, whose PTX was compared with the declarations, in IREE's form."""
     arch = item.target.cuda_arch
-    module = _read(item, kernels[0], label)
-    text = item.data.decode("utf-8")
+    text, module = _read(item, kernels[0], label, is_foreign=is_foreign)
+    dropped: dict[str, list[Edit]] = {}
+    for kernel in kernels if is_foreign else ():
+        symbol = item.symbol(kernel.entry)
+        module, dropped[symbol] = drop_unread(text, module, symbol, len(kernel.abi.parameters))
     for kernel in kernels:
         conformance.check_module(module, kernel, arch, label, symbol=item.symbol(kernel.entry))
     for point in item.entries:
@@ -118,11 +122,13 @@ def _adapted(item: Object, kernels: Sequence[Kernel], label: str) -> Object:
             with naming(kernel, label):
                 edits += rewrite_entry(text, module, symbol, kernel.abi)
             item = _with_parameters(item, kernel.entry, rewritten_parameters(symbol, kernel.abi))
+        else:
+            edits += dropped.get(symbol, ())
         entry = module.entry(symbol)
         if kernel.max_registers is not None and entry is not None:
             with naming(kernel, label):
                 edits += limit_registers(entry, kernel.max_registers)
-    return replace(item, data=apply_edits(text, edits).encode("utf-8")) if edits else item
+    return replace(item, data=apply_edits(text, edits).encode("utf-8"))
 
 
 def _validate_ptx(
@@ -134,13 +140,13 @@ def _validate_ptx(
     *,
     for_cpu: bool,
 ) -> Object:
-    arch = item.target.cuda_arch
+    arch, given = item.target.cuda_arch, item.data
     with reading:
-        item = _adapted(item, kernels, label)
+        item = _adapted(item, kernels, label, is_foreign=form.is_foreign)
     data = item.data
     with naming(kernels[0], label):
         if form.ptx_version is None:
-            assembly = assemble(data, arch, lowers=form.lowers)
+            assembly = _assemble(data, arch, given)
             data = assembly.ptx
         else:
             data = with_version(data, form.ptx_version)
@@ -163,7 +169,9 @@ def _with_parameters(item: Object, entry: str, parameters: tuple[str, ...]) -> O
     return replace(item, entries=(*(e for e in item.entries if e.name != entry), point))
 
 
-def _read(item: Object, kernel: Kernel, label: str) -> Module:
+def _read(
+    item: Object, kernel: Kernel, label: str, *, is_foreign: bool = False
+) -> tuple[str, Module]:
     try:
         text = item.data.decode("utf-8")
     except UnicodeDecodeError:
@@ -171,8 +179,25 @@ def _read(item: Object, kernel: Kernel, label: str) -> Module:
             f"Kernel `{kernel.name}`: `{label}` is not PTX: it is not UTF-8 text.",
             next_step="give a file that nvcc -ptx or NVRTC wrote.",
         ) from None
+    text = ported(text, item.target.cuda_arch) if is_foreign else text
     with naming(kernel, label):
-        return read_module(text)
+        return text, read_module(text)
+
+
+def _assemble(ptx: bytes, arch: Arch, given: bytes) -> Assembly:
+    """Assemble PTX of any release, which may have been given for another architecture."""
+    try:
+        return assemble(ptx, arch, lowers=True)
+    except PtxError as error:
+        built = describe_image(given).archs[0]
+        if built.compute_capability != arch.compute_capability or built == arch:
+            raise
+        raise PtxError(
+            f"The PTX is for {built}, and as PTX for {arch} it does not assemble.",
+            expected=f"PTX that needs nothing of {built} alone",
+            next_step=f"give it for the target cuda:{built}; ptxas says:",
+            log=error.log,
+        ) from error
 
 
 def _assemble_as(ptx: bytes, arch: Arch, version: tuple[int, int]) -> Assembly:

@@ -142,7 +142,7 @@ def test_errors_name_the_implementation(declare: Declare, part: dict[str, Any], 
     assert caught.value.expected
 
 
-@pytest.mark.parametrize("keyword", ["blocks", "objects", "operands"])
+@pytest.mark.parametrize("keyword", ["blocks", "object", "operands"])
 def test_a_keyword_that_it_does_not_have_is_refused(keyword: str) -> None:
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
         cd.Implementation(**{keyword: 64})  # type: ignore[misc]

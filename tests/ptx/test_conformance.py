@@ -126,8 +126,12 @@ def test_another_number_of_parameters_is_refused(
     refusal: Callable[..., PtxError], parameters: str
 ) -> None:
     error = refusal(ptx(parameters=parameters))
-    count = parameters.count(".param")
-    assert error.found == f"Kernel `scale`: its entry in `scale.ptx` takes {count} parameters."
+    names = parameters.replace(",", "").split()[2::3]
+    unread = ", ".join(f"`{name}`" for name in names)
+    assert error.found == (
+        f"Kernel `scale`: its entry in `scale.ptx` takes {len(names)} parameters"
+        + (f", of which nothing reads {unread}." if len(names) > 4 else ".")
+    )
     assert error.expected == "4, as declared: x, y, factor, count"
     assert error.next_step.startswith(AGREE)
 

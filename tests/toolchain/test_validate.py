@@ -218,7 +218,7 @@ def test_a_file_that_is_not_there_is_refused(
     ("kind", "built", "target"),
     [
         ("ptx", "sm_90", "sm_80"),
-        ("ptx", "sm_90a", "sm_90"),
+        ("ptx", "sm_90a", "sm_100"),
         ("cubin", "sm_80", "sm_90"),
         ("cubin", "sm_90", "sm_80"),
         ("cubin", "sm_86", "sm_80"),
