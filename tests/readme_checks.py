@@ -177,8 +177,8 @@ ROWS |= {
     "PTX that does not assemble": lambda bench: bench.given(
         bench.ptx("sm_80").replace("mov.u32", "mvo.u32", 1)
     ),
-    "PTX of a later CUDA release than ptxas": lambda bench: bench.given(
-        bench.ptx("sm_80").replace(".version 9.0", ".version 99.0")
+    "Instructions of a later CUDA release than ptxas'": lambda bench: bench.given(
+        bench.ptx("sm_80").replace(".version 9.0", ".version 99.0").replace("mov.u32", "new.u32", 1)
     ),
     "An unknown compiler": lambda bench: bench.kernel().on("cpu", compiler="gcc")(
         numpy.zeros(4, numpy.float32)

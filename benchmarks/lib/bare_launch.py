@@ -14,8 +14,10 @@ import functools
 import importlib
 import json
 import math
+import os
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,8 @@ TARGETS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_90")
 """Of which an H200 runs the code. What two of them share is taken once, for the first."""
 PORTABLE, HERE = "cuda:sm_80", "cuda:sm_90"
 """PTX for the first is assembled for the second, as the driver does it on an H200."""
+BATCH = 16
+"""Kernels that are compiled in one go."""
 CAPABILITY = 90
 TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1e-2}
 """Of ||error|| / ||result||: results, and of attention the weights, are rounded to these types."""
@@ -126,18 +130,24 @@ def build(directory: Path, wanted: Sequence[Subject]) -> list[dict[str, Any]]:
         if not own:
             continue
         image = "ptx" if target == PORTABLE else "cubin"
-        library = cd.build([item.form for item in own.values()], [target], image=image)
+        # Kernels of one source are one compilation, of which some have hundreds of instances.
+        forms = sorted((item.form for item in own.values()), key=lambda form: str(form.source))
+        batches = [forms[at : at + BATCH] for at in range(0, len(forms), BATCH)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            one = functools.partial(cd.build, targets=[target], image=image, jobs=1)
+            libraries = list(pool.map(one, batches))
         places: dict[str, dict[str, str]] = {}
-        for unit in library.units:
-            for built in unit.objects:
-                file = f"{unit.name}_{target.removeprefix('cuda:')}.cubin"
-                data = built.data
-                if image == "ptx":
-                    data = assemble(data, Target.parse(HERE).cuda_arch).cubin
-                (directory / file).write_bytes(data)
-                for kernel in unit.kernels:
-                    places[kernel.name] = {"file": file, "symbol": built.symbol(kernel.entry)}
-        rows += resources(library, own.values())
+        for number, library in enumerate(libraries):
+            for unit in library.units:
+                for built in unit.objects:
+                    file = f"{unit.name}_{number}_{target.removeprefix('cuda:')}.cubin"
+                    data = built.data
+                    if image == "ptx":
+                        data = assemble(data, Target.parse(HERE).cuda_arch).cubin
+                    (directory / file).write_bytes(data)
+                    for kernel in unit.kernels:
+                        places[kernel.name] = {"file": file, "symbol": built.symbol(kernel.entry)}
+            rows += resources(library, own.values())
         for item in wanted:
             if item.target == target:
                 index[item.key] = places[own[item.code].form.name]
