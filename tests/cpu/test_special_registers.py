@@ -64,6 +64,10 @@ HINTS = (
     "pmevent 3;",
     "griddepcontrol.wait;",
     "griddepcontrol.launch_dependents;",
+    "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 where, 1.0;",
+    "createpolicy.range.global.L2::evict_last.b64 where, [%g], 128, 256;",
+    "createpolicy.fractional.L2::evict_first.b64 where; "
+    "ld.global.L1::evict_last.L2::cache_hint.b64 where, [%g], where;",
 )
 
 

@@ -56,6 +56,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     "wmma": wmma.lower_fragments,
     "cp": memory.lower_async_copy,
     "isspacep": memory.lower_is_space,
+    "createpolicy": memory.lower_policy,
     "cvt": convert.lower_convert,
     **dict.fromkeys(integer.OPERATIONS.keys() - {"abs", "neg"}, integer.lower_operation),
     "lop3": logic.lower_lop3,

@@ -88,6 +88,11 @@ def _two_operands(frame: Frame) -> tuple[ptx.Operand, ptx.Operand]:
     return frame.instruction.operands[0], frame.instruction.operands[1]
 
 
+def lower_policy(frame: Frame) -> None:
+    """`createpolicy`: what it makes is a hint to the L2 cache, which a CPU does not take."""
+    frame.put(frame.instruction.operands[0], frame.b.const(0, 64))
+
+
 def lower_load(frame: Frame) -> None:
     """`ld` and `ldu`."""
     b, type_name = frame.b, frame.parts[-1]
