@@ -147,6 +147,9 @@ __device__ __forceinline__ void wgmma(float (&s)[N / 2],
   } else if constexpr (N == SIZE) {                                                    \
     CUDA_KERNELS_MULTIPLY(SIZE, SUMS, A, B, ADD, __VA_ARGS__, "bf16");                 \
   }
+  static_assert(N == 8 || N == 16 || N == 32 || N == 48 || N == 64 || N == 80 || N == 96 || N == 128 || N == 160 || N == 176 ||
+                    N == 192 || N == 224 || N == 256,
+                "one of these");
   CUDA_KERNELS_MULTIPLY_OF(8, 4, 4, 5, 6, 7, 8)
   CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12)
   CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18, 19, 20)

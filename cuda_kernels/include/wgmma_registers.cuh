@@ -31,6 +31,7 @@ __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
   } else if constexpr (N == SIZE) {                   \
     CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "bf16"); \
   }
+  static_assert(N == 16 || N == 32 || N == 64 || N == 80 || N == 96 || N == 128 || N == 192 || N == 256, "one of these");
   CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12, 13, 14)
   CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18, 19, 20, 21, 22)
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36, 37, 38)
@@ -56,6 +57,7 @@ __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
 template <int Size>
 __device__ __forceinline__ void wgmma_tf32_from_registers(float (&s)[Size / 2], const unsigned (&a)[4],
                                                           unsigned long long b, int add) {
+  static_assert(Size == 128 || Size == 256, "one of these");
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68, 69);
   CUDA_KERNELS_MULTIPLY_OF(256, 128, 128, 129, 130, 131, 132, 133);
 }

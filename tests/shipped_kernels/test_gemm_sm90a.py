@@ -14,6 +14,7 @@ import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.gemm.forms import FORMS
 from cuda_kernels.gemm.sm90a import Align1, ClusterTile, SplitK, WarpSpecialised
+from custom_dispatch.errors import SourceError
 from custom_dispatch.kernel.target import Target
 
 HOPPER = "cuda:sm_90a"
@@ -103,3 +104,10 @@ def test_launches_have_the_shared_memory_that_the_sources_lay_out(tmp_path: Path
         include_dirs=[Path(cuda_kernels.__path__[0], "gemm")],
     )
     cd.build([kernel], [HOPPER])
+
+
+def test_tiles_that_no_wgmma_is_for_do_not_compile() -> None:
+    """They would multiply nothing: 104 rows are 104 columns of a wgmma."""
+    kernel = gemm.declare("linear", "bf16", form=gemm.Form(FORMS[1].tile, ClusterTile(104, 128)))
+    with pytest.raises(SourceError, match="one of these"):
+        cd.build(kernel, [HOPPER])
