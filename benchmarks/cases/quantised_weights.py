@@ -54,6 +54,19 @@ def weights_of(
 
         bits = placed(eights.view(torch.uint8))
         return Weights(n, k, group, (bits, scales.cuda()), lambda: eights.double() * each())
+    if layout in ("int8", "int8_groups"):
+        numbers = torch.randint(-128, 128, (n, k), dtype=torch.int8, device=drawn)
+        by_group = random(n, k // group if layout == "int8_groups" else 1) * 0.002
+        operands = (numbers, by_group if layout == "int8_groups" else by_group[:, 0])
+        return Weights(
+            n,
+            k,
+            group,
+            tuple(map(placed, operands)),
+            lambda: (
+                numbers.view(*by_group.shape, -1).double() * by_group.double()[..., None]
+            ).view(n, k),
+        )
     if layout.startswith("int4"):
         packed = torch.randint(0, 256, (n, k // 2), dtype=torch.uint8, device=drawn)
         scales, zeros = (

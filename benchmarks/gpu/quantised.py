@@ -46,6 +46,7 @@ BATCHES = (1, 2, 8, 16, 17, 32, 64, 128, 300, 1000, 2048)
 COARSE = 128
 """Weights that share a scale in most models of 4 bits; measured for one row of x, where groups may
 be of any size."""
+GROUPED = ("int4", "int4_zeros", "int8_groups")
 SETS, LAUNCHES = 8, 64
 ROUNDING = {"f16": 2**-11, "bf16": 2**-8}
 
@@ -138,7 +139,8 @@ def wrong(
 
 def rounds(kernel: cd.Kernel) -> bool:
     """Whether weights are rounded to 16 bits; scales of whole rows are not multiplied by them."""
-    return "_many" in kernel.name and not kernel.name.startswith(("fp8_f16", "fp8_bf16"))
+    by_row = kernel.name.startswith(("fp8_f16", "fp8_bf16", "int8_f16", "int8_bf16"))
+    return kernel.name.startswith("int8_groups") or ("_many" in kernel.name and not by_row)
 
 
 def dims_of(layout: str, batch: int, n: int, k: int, group: int) -> dict[str, int]:
@@ -306,7 +308,7 @@ def run(directory: Path, only: str) -> tuple[list[Row], float]:
         for choice in choices(only):
             layout, kind = choice.name.rsplit("_", 1)
             for group, batches in (
-                {COARSE: BATCHES, 32: (1, 128)} if layout.startswith("int4") else {32: BATCHES}
+                {COARSE: BATCHES, 32: (1, 128)} if layout in GROUPED else {32: BATCHES}
             ).items():
                 sets = [weights_of(layout, kind, n, k, group) for _ in range(SETS)]
                 for batch in batches:

@@ -80,7 +80,7 @@ def quantised(eights: bool) -> Iterator[str]:
     cells: dict[str, list[str]] = {}
     for row in _rows("quantised_h200"):
         name = re.sub(r"_t\d+x.*", "", row["kernel"])
-        if name.startswith("fp8") != eights or not (eights or row["batch"] == 1):
+        if name.startswith(("fp8", "int8")) != eights or not (eights or row["batch"] == 1):
             continue
         title = f"`{name}`" + (f", {row['n']} x {row['k']}" if eights else "")
         title += "" if row["group"] == 32 else f", groups of {row['group']}"
@@ -130,7 +130,7 @@ def missing() -> list[str]:
         ("gemm.md", sizes()),
         ("memory_bound.md", moved()),
         ("quantised.md", quantised(eights=False)),
-        ("quantised_fp8.md", quantised(eights=True)),
+        ("quantised_8bit.md", quantised(eights=True)),
         ("limits.md", limits_page.counted(_rows("ncu_h200"))),
         ("limits.md", limits_page.configured(_rows("kernel_resources"))),
     ):

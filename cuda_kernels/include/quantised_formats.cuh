@@ -7,8 +7,10 @@
 //
 //   Groups4       4-bit integers, scales and perhaps zeros of groups in arrays of their own
 //   Q4, Q8, Q4K   blocks of GGUF
-//   Eights        e4m3, a scale for each equal part of the rows: in f32, of sums
+//   quantised_eights.cuh:
+//   Eights        e4m3 or 8-bit integers, a scale for each equal part of the rows: in f32, of sums
 //   EightBlocks   e4m3, a scale for each 128 x 128 weights
+//   EightGroups   8-bit integers, scales of groups in f32
 //
 // A stage has 1 or 4 steps of rows of W. A layout has row<Steps>(), how a row of a stage is cut and placed in shared memory,
 // offset<Steps>(stage, unit), the place of a piece in a row of W, and
@@ -17,7 +19,8 @@
 //   skip<Count>()                   leaves out so many steps;
 //   fragments<Steps>(from, step, half, t, a)
 //                                   A of two MMAs, 32 of k of a step of a stage, from the lane's first row in shared memory.
-// A layout that kHasNumbers has scales, and perhaps zeros, of groups: in stages of 4 steps 8 of each follow a row's weights.
+// A layout that kHasNumbers has scales, and perhaps zeros, of groups: in stages of 4 steps up to 8 of each follow a row's
+// weights.
 #pragma once
 
 #include "quantised_pairs.cuh"
@@ -52,6 +55,29 @@ struct GroupCounter {
   }
 };
 
+// The groups of a row from a step on. In a stage of 4 steps, numbers follow a row's weights, and `first` is the first one's.
+struct RowGroups {
+  GroupCounter counter;
+  int last, first, from_first[2];  // of each half of a step
+
+  __device__ __forceinline__ void start(int size, int groups, int step) { counter.start(size, step), last = groups - 1; }
+  __device__ __forceinline__ int next() {
+    const int group = min(counter.group, last);
+    counter.advance();
+    return group;
+  }
+  __device__ __forceinline__ void begin_stage() { first = min(counter.group, last); }
+  __device__ __forceinline__ void find_numbers() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) from_first[half] = next() - first;
+  }
+  template <int Count>
+  __device__ __forceinline__ void skip() {
+#pragma unroll
+    for (int i = 0; i < 2 * Count; ++i) counter.advance();
+  }
+};
+
 template <class T, bool HasZeros>
 struct Groups4 {
   using Element = T;
@@ -69,14 +95,13 @@ struct Groups4 {
 
   unsigned short scale[2][2], zero[2][2];  // of each half of a step, of two rows
   const unsigned short *scales, *zeros;    // of the first row
-  int apart, last;
-  GroupCounter counter;
-  int first, from_first[2];    // the stage's first group, and bytes from its number to that of each half of a step
+  int apart;
+  RowGroups groups;
   unsigned parity[2], before[2];  // of two rows, 2: an odd place of scales, 4: of zeros; at the row's start and the stage's
 
   __device__ __forceinline__ void start(const Weights& of, int row, int step) {
-    counter.start(of.k / 32 / of.parts, step);
-    row = min(row, of.n - 1), last = of.parts - 1, apart = min(8, of.n - 1 - row) * of.parts;
+    groups.start(of.k / 32 / of.parts, of.parts, step);
+    row = min(row, of.n - 1), apart = min(8, of.n - 1 - row) * of.parts;
     const size_t at = static_cast<size_t>(row) * of.parts;
     scales = reinterpret_cast<const unsigned short*>(of.scales) + at;
     if constexpr (HasZeros) zeros = reinterpret_cast<const unsigned short*>(of.zeros) + at;
@@ -87,36 +112,27 @@ struct Groups4 {
     }
   }
 
-  // In a stage of 4 steps, numbers follow a row's weights: from the word on that has the first one, if several 32 of k
-  // share one. These find those of the stage, and of its next step.
+  // In a stage, numbers are from the word on that has the first one, if several 32 of k share one.
   __device__ __forceinline__ void begin_stage() {
-    first = min(counter.group, last);
+    groups.begin_stage();
 #pragma unroll
-    for (int i = 0; i < 2; ++i) before[i] = counter.per == 1 ? 0 : first % 2 == 0 ? parity[i] : parity[i] ^ 6;
+    for (int i = 0; i < 2; ++i) before[i] = groups.counter.per == 1 ? 0 : groups.first % 2 == 0 ? parity[i] : parity[i] ^ 6;
   }
-  __device__ __forceinline__ void find_numbers() {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      from_first[half] = 2 * (min(counter.group, last) - first);
-      counter.advance();
-    }
-  }
+  __device__ __forceinline__ void find_numbers() { groups.find_numbers(); }
   template <int Count>
   __device__ __forceinline__ void skip() {
-#pragma unroll
-    for (int i = 0; i < 2 * Count; ++i) counter.advance();
+    groups.skip<Count>();
   }
 
   __device__ __forceinline__ void request() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int at = min(counter.group, last);
+      const int at = groups.next();
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         scale[half][i] = __ldg(scales + at + i * apart);
         if constexpr (HasZeros) zero[half][i] = __ldg(zeros + at + i * apart);
       }
-      counter.advance();
     }
   }
 
@@ -129,10 +145,10 @@ struct Groups4 {
       const unsigned char* const here = from + 8 * i * row<Steps>().pitch;
       unsigned factor, minus = 0;
       if constexpr (Steps == 1) {
-        factor = twice(scale[half][i]);
-        if constexpr (HasZeros) minus = twice(zero[half][i]);
+        factor = twice(half == 0 ? scale[0][i] : scale[1][i]);
+        if constexpr (HasZeros) minus = twice(half == 0 ? zero[0][i] : zero[1][i]);
       } else {
-        const unsigned char* const numbers = here + 32 * Steps + from_first[half];
+        const unsigned char* const numbers = here + 32 * Steps + 2 * groups.from_first[half];
         factor = twice(short_at(numbers + (before[i] & 2)));
         if constexpr (HasZeros) minus = twice(short_at(numbers + 16 + (before[i] >> 1 & 2)));
       }
@@ -277,77 +293,6 @@ struct Q4K {
         a[c / 2][2 * (c % 2) + i] = scaled_pair<T>(
             centred_pair<__half, 0>(spread(short_at(block + 16 + 32 * step + 8 * c + 2 * t)) >> 4 * half), factor, term);
     }
-  }
-};
-
-template <class T>
-struct EightsOfRow {
-  using Element = T;
-  static constexpr bool kHasNumbers = false;
-  template <int Steps>
-  static __device__ constexpr StageRow row() {
-    return {16, 4 * Steps, 64 * Steps + 16};
-  }
-  template <int Steps>
-  static __device__ __forceinline__ size_t offset(int stage, int unit) {
-    return static_cast<size_t>(stage) * (64 * Steps) + 16 * unit;
-  }
-};
-
-template <class T>
-struct Eights : EightsOfRow<T> {
-  using Weights = QuantisedWeights<T, float>;
-  static constexpr bool kScalesRows = true;
-  static __device__ __forceinline__ size_t row_bytes(const Weights& of) { return of.k; }
-  static __device__ __forceinline__ float row_scale(const Weights& of, int row) {
-    return of.scales[of.parts == of.n ? row : row / (of.n / of.parts)];
-  }
-  __device__ __forceinline__ void start(const Weights&, int, int) {}
-  __device__ __forceinline__ void request() {}
-  template <int>
-  __device__ __forceinline__ void skip() {}
-  template <int Steps>
-  __device__ __forceinline__ void fragments(const unsigned char* from, int step, int half, int t,
-                                            unsigned (&a)[2][4]) const {
-    constexpr int pitch = EightsOfRow<T>::template row<Steps>().pitch;
-#pragma unroll
-    for (int c = 0; c < 4; ++c)
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        a[c / 2][2 * (c % 2) + i] = pair_of_e4m3<T>(short_at(from + 8 * i * pitch + 64 * step + 32 * half + 8 * c + 2 * t));
-  }
-};
-
-template <class T>
-struct EightBlocks : EightsOfRow<T> {
-  using Weights = QuantisedWeights<T, float>;
-  static constexpr bool kScalesRows = false;
-  static __device__ __forceinline__ size_t row_bytes(const Weights& of) { return of.k; }
-
-  const float* scales;  // both rows are in the same 128
-  float scale;
-  int last, step;
-
-  __device__ __forceinline__ void start(const Weights& of, int row, int first_step) {
-    scales = of.scales + static_cast<size_t>(min(row, of.n - 1) / 128) * of.parts;
-    last = of.parts - 1, step = first_step;
-  }
-  __device__ __forceinline__ void request() { scale = __ldg(scales + min(step++ / 2, last)); }
-  template <int Count>
-  __device__ __forceinline__ void skip() {
-    step += Count;
-  }
-  template <int Steps>
-  __device__ __forceinline__ void fragments(const unsigned char* from, int step, int half, int t,
-                                            unsigned (&a)[2][4]) const {
-    constexpr int pitch = EightsOfRow<T>::template row<Steps>().pitch;
-#pragma unroll
-    for (int c = 0; c < 4; ++c)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const unsigned pair = half_pair_of_e4m3(short_at(from + 8 * i * pitch + 64 * step + 32 * half + 8 * c + 2 * t));
-        a[c / 2][2 * (c % 2) + i] = scaled_pair<T>(pair, scale, 0.0f);
-      }
   }
 };
 

@@ -5,7 +5,7 @@
 //   x [m, k]  a tile's rows, 64 of k:  128 bytes each     ->  stage, swizzled       ->            B   -> y^T in f32
 #pragma once
 
-#include "quantised_formats.cuh"
+#include "quantised_eights.cuh"
 
 namespace cuda_kernels {
 
@@ -152,6 +152,20 @@ struct WeightCopier {
     }
   }
 
+  // The same of scales in f32, one a thread, to the 32 bytes that follow each row.
+  __device__ __forceinline__ void copy_wide_numbers(const float* all, int stage, unsigned char* to) const {
+    const int size = of.k / 32 / of.parts, first = 8 * stage / size, group = first + thread % 8;
+    const bool wanted = group < min((8 * stage + 7) / size + 1, of.parts);
+    const int rows = wanted ? rows_left : 0;
+    const float* own = all + static_cast<size_t>(row + thread / 8) * of.parts + group;
+    unsigned place = shared_address(to) + thread / 8 * kRow.pitch + 4 * (thread % 8);
+#pragma unroll 1
+    for (int at_row = thread / 8; at_row < kTileRows; at_row += kThreads / 8) {
+      cp_async<4>(place, at_row < rows ? own : all, at_row < rows ? 4 : 0);
+      own += static_cast<size_t>(kThreads / 8) * of.parts, place += kThreads / 8 * kRow.pitch;
+    }
+  }
+
   template <int Piece>
   __device__ __forceinline__ void copy_pieces(int stage, unsigned char* to) const {
     constexpr int pieces = kBytes / Piece, at_once = kThreads / pieces, turns = (kTileRows + at_once - 1) / at_once;
@@ -168,7 +182,9 @@ struct WeightCopier {
   }
 
   __device__ __forceinline__ void copy(int stage, unsigned char* to) const {
-    if constexpr (Format::kHasNumbers) {
+    if constexpr (Format::kHasNumbers && sizeof(*of.scales) == sizeof(float)) {
+      copy_wide_numbers(of.scales, stage, to + kBytes);
+    } else if constexpr (Format::kHasNumbers) {
 #pragma unroll 1
       for (int i = 0; i <= Format::kHasZeros; ++i)
         copy_numbers(i == 0 ? static_cast<const void*>(of.scales) : of.zeros, stage, to + kBytes + 16 * i);

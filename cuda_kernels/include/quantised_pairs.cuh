@@ -112,8 +112,28 @@ __device__ __forceinline__ unsigned centred_pair(unsigned word) {
   return Two<T>::fma(masked_or(word, 0x000f000f, 0x43004300), 0x3f803f80, 0xc300c300 + 0x10001 * Less);
 }
 
+// Whether weights of 8 bits are integers, not e4m3.
+template <class Number>
+constexpr bool kIsInteger = false;
+template <>
+constexpr bool kIsInteger<signed char> = true;
+
 // Two bytes, each in a half of a word.
 __device__ __forceinline__ unsigned spread(unsigned bytes) { return __byte_perm(bytes, 0, 0x4140); }
+
+// Two integers of 8 bits, each in a half of a word, as f16, exactly: with 128 added, behind the exponent of 1024.
+__device__ __forceinline__ unsigned half_pair_of_int8(unsigned spread_bytes) {
+  return Two<__half>::sub(spread_bytes ^ 0x64806480, 0x64806480);
+}
+
+// The same as T. A bf16 behind the exponent of 128 has room for 7 bits. The eighth, which counts -128, is where it makes 256
+// of the 128 that is subtracted.
+template <class T>
+__device__ __forceinline__ unsigned pair_of_int8(unsigned spread_bytes) {
+  if constexpr (Two<T>::kIsF16) return half_pair_of_int8(spread_bytes);
+  const unsigned sign = masked_or(spread_bytes, 0x00800080, 0x43004300);
+  return Two<T>::fma(sign, 0xbf80bf80, masked_or(spread_bytes, 0x007f007f, 0x43004300));
+}
 
 // Two e4m3 as f16, exactly.
 __device__ __forceinline__ unsigned half_pair_of_e4m3(unsigned short two) {

@@ -25,8 +25,12 @@ def _int4_zeros(x: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor) -> Any
     return OPERATORS["int4_zeros"](x, weight, scales, zeros)
 
 
-def _q8_0(x: Tensor, weight: Tensor) -> Any:
-    return OPERATORS["q8_0"](x, weight)
+def _int8(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
+    return OPERATORS["int8"](x, weight, scales)
+
+
+def _int8_groups(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
+    return OPERATORS["int8_groups"](x, weight, scales)
 
 
 def _fp8(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
@@ -40,7 +44,8 @@ def _fp8_blocks(x: Tensor, weight: Tensor, scales: Tensor) -> Any:
 _LAYOUTS: dict[str, Callable[..., Any]] = {
     "int4": _int4,
     "int4_zeros": _int4_zeros,
-    "q8_0": _q8_0,
+    "int8": _int8,
+    "int8_groups": _int8_groups,
     "fp8": _fp8,
     "fp8_blocks": _fp8_blocks,
 }

@@ -26,7 +26,7 @@ class Fitted:
     """Operands of a product with quantised weights."""
 
     layout: str
-    """As choices are named: "int4", "int4_zeros", "q8_0", "fp8" or "fp8_blocks"."""
+    """As choices are named: "int4", "int8_groups", "fp8", ..."""
     operands: tuple[Tensor, ...]
     order: Tensor | None = None
     """What x[..., order] is the operand x, where k had to be put in another order."""
@@ -125,12 +125,24 @@ def _fit_integers(
             return Fitted("int4_zeros", (_packed(steps), *operands))
     elif near and least >= -128 and most < 128:
         steps = (steps - less).to(torch.int8)
-        half = scale.half()
-        if _are_same(half, steps, 0.0, value, dtype):
-            each = half.expand(n, groups, k // groups // BLOCK).reshape(n, k // BLOCK, 1)
-            parts = (each.contiguous().view(torch.uint8), steps.reshape(n, -1, BLOCK))
-            return Fitted("q8_0", (torch.cat([each.view(torch.uint8) for each in parts], -1),))
+        return _fit_eights(steps, scale, value, dtype)
     return None
+
+
+def _fit_eights(steps: Tensor, scale: Tensor, value: Tensor, dtype: torch.dtype) -> Fitted | None:
+    """I8 [n, groups, size] and a scale for each group: of whole rows if there is one group."""
+    n, groups, _ = steps.shape
+    numbers = steps.reshape(n, -1).contiguous()
+    if groups == 1:
+        by_row = scale.reshape(n)
+        found = by_row[:1] if torch.equal(by_row, by_row[:1].expand_as(by_row)) else by_row
+        is_same = _are_same(scale, steps, 0.0, value, dtype)
+        return Fitted("int8", (numbers, found.contiguous())) if is_same else None
+    # These products round weights to x's type, which has to have room for them.
+    made = (scale * steps.float()).to(dtype).float()
+    if not _are_same(torch.ones_like(scale), made, 0.0, value, dtype):
+        return None
+    return Fitted("int8_groups", (numbers, scale[..., 0].contiguous()))
 
 
 def _groups(scales: Tensor, zeros: Tensor) -> int | None:

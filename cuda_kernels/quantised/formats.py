@@ -15,11 +15,14 @@ from cuda_kernels.quantised.packing import (
     dequantise_fp8,
     dequantise_fp8_blocks,
     dequantise_int4,
+    dequantise_int8,
+    dequantise_int8_groups,
     dequantise_q4_0,
     dequantise_q4_1,
     dequantise_q4_k,
     dequantise_q8_0,
 )
+from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.kernel.expr import Condition, Expr
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
@@ -108,21 +111,40 @@ Q8_0 = _blocks("q8_0", dequantise_q8_0, "Q8<{}>", 68, 272, 1500)
 Q4_K = _blocks("q4_k", dequantise_q4_k, "Q4K<{}>", 48, 144, 1900)
 INT4 = _groups("int4", "quantised_many", "Groups4<{0}, false>, unsigned char, {0}", "scales")
 INT4_ZEROS = _groups("int4_zeros", "quantised_many_zeros", "Groups4<{}, true>", "scales", "zeros")
-FP8 = Format(
-    "fp8",
-    lambda _: [
-        cd.In("weight", "f8E4M3FN", [n, columns]),
-        cd.In("scales", "f32", [parts]),
-    ],
+
+
+def _rows(name: str, dtype: str, dequantise: Callable[..., Array]) -> Format:
+    """Of 8 bits, with scales of equal parts of the rows."""
+    number = ELEMENT_TYPES[dtype].c_name
+    return Format(
+        name,
+        lambda _: [cd.In("weight", dtype, [n, columns]), cd.In("scales", "f32", [parts])],
+        columns,
+        dequantise,
+        "quantised_many",
+        lambda kind: f"cuda_kernels::Eights<{kind}, {number}>, {number}, float",
+        80,
+        272,
+        1050,
+        parts,
+        [columns % BLOCK == 0, n % parts == 0],
+    )
+
+
+FP8 = _rows("fp8", "f8E4M3FN", dequantise_fp8)
+INT8 = _rows("int8", "i8", dequantise_int8)
+INT8_GROUPS = Format(
+    "int8_groups",
+    lambda _: [cd.In("weight", "i8", [n, columns]), cd.In("scales", "f32", [n, groups])],
     columns,
-    dequantise_fp8,
+    dequantise_int8_groups,
     "quantised_many",
-    lambda kind: f"cuda_kernels::Eights<{kind}>, __nv_fp8_e4m3, float",
+    lambda kind: f"cuda_kernels::EightGroups<{kind}>, signed char, float",
     80,
-    272,
-    1050,
-    parts,
-    [columns % BLOCK == 0, n % parts == 0],
+    304,
+    1300,
+    groups,
+    [columns % (groups * BLOCK) == 0],
 )
 FP8_BLOCKS = Format(
     "fp8_blocks",

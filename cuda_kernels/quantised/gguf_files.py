@@ -1,4 +1,4 @@
-"""GGUF files into PyTorch models: blocks stay as they are where a product takes them.
+"""GGUF files into PyTorch models: weights stay as they are where a product takes them.
 
 Reading files takes the package `gguf`; the names of transformers' models, and which rows of them
 llama.cpp has in another order, are transformers' knowledge.
@@ -15,7 +15,7 @@ import torch
 
 from cuda_kernels import quantised
 from cuda_kernels.quantised.layers import GGML_TYPES
-from cuda_kernels.quantised.modules import QuantisedLinear, put_tensors
+from cuda_kernels.quantised.modules import QuantisedLinear, operands_of_gguf, put_tensors
 from custom_dispatch.errors import ToolNotFoundError
 from custom_dispatch.installation import install_step
 
@@ -64,7 +64,7 @@ def load_gguf(
     reader = GGUFReader(path)
     known, move = (names, _as_it_is) if names is not None else _of_transformers(model, reader)
     layers = {name: each for name, each in model.named_modules() if type(each) is torch.nn.Linear}
-    plain, packed = {}, dict[str, tuple[str, torch.Tensor]]()
+    plain, packed = {}, dict[str, tuple[str, list[torch.Tensor]]]()
     for tensor in reader.tensors:
         name = known.get(tensor.name)
         if name is None:
@@ -77,15 +77,15 @@ def load_gguf(
             rows = _rows(move, tensor.name, n)
         if kind is not None and rows is not None:
             blocks = quantised.gguf_blocks(tensor.data, kind, n, k)[rows]
-            packed[place] = kind, torch.from_numpy(blocks)
+            packed[place] = operands_of_gguf(blocks, kind)
         else:
             wide = move(tensor.name, dequantize(tensor.data, tensor.tensor_type))
             plain[name] = torch.from_numpy(numpy.array(wide, numpy.float32))
     missing = []
-    for place, (kind, each) in packed.items():
+    for place, (layout, operands) in packed.items():
         bias = plain.pop(f"{place}.bias", None)
         missing += [f"{place}.bias"] * (bias is None and layers[place].bias is not None)
-        model.set_submodule(place, QuantisedLinear(kind, [each], dtype, bias))
+        model.set_submodule(place, QuantisedLinear(layout, operands, dtype, bias))
     put_tensors(model, plain, dtype, missing)
     return [*packed]
 

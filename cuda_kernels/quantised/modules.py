@@ -33,7 +33,7 @@ FORMATS = {
     each.name: each
     for each in (
         *(formats.Q4_0, formats.Q4_1, formats.Q8_0, formats.Q4_K, formats.INT4),
-        *(formats.INT4_ZEROS, formats.FP8, formats.FP8_BLOCKS),
+        *(formats.INT4_ZEROS, formats.INT8, formats.INT8_GROUPS, formats.FP8, formats.FP8_BLOCKS),
     )
 }
 
@@ -143,16 +143,23 @@ def tensor_of(array: Array) -> Tensor:
     return torch.from_numpy(plain.view(f"i{kind.bytes}")).view(torch_dtype(kind))
 
 
-def _packed(layout: str, weight: Array, group: int, dtype: torch.dtype) -> tuple[Array, ...]:
+def _packed(layout: str, weight: Array, group: int, dtype: torch.dtype) -> tuple[str, list[Tensor]]:
+    """The layout that weights get, and its operands."""
+    if layout == "q8_0":
+        return operands_of_gguf(packing.quantise_q8_0(weight), layout)
     if layout in ("int4", "int4_zeros"):
         kind = ELEMENT_TYPES[NAMES[dtype]].to_numpy()
-        return packing.quantise_int4(weight, group, zeros=layout != "int4", dtype=kind)
-    if layout == "fp8":
-        return packing.quantise_fp8(weight)
-    return (getattr(packing, f"quantise_{layout}")(weight),)
+        packed = packing.quantise_int4(weight, group, zeros=layout != "int4", dtype=kind)
+    elif layout.startswith("int8"):
+        packed = packing.quantise_int8(weight, group if layout == "int8_groups" else None)
+    elif layout == "fp8":
+        packed = packing.quantise_fp8(weight)
+    else:
+        packed = (getattr(packing, f"quantise_{layout}")(weight),)
+    return layout, [tensor_of(array) for array in packed]
 
 
-_OWN = ("int4", "int4_zeros", "q4_0", "q4_1", "q8_0", "fp8")
+_OWN = ("int4", "int4_zeros", "q4_0", "q4_1", "q8_0", "int8", "int8_groups", "fp8")
 
 
 def quantise(
@@ -171,10 +178,11 @@ def quantise(
     Parameters
     ----------
     layout
-        "int4", "int4_zeros", "q4_0", "q4_1", "q8_0" or "fp8".
+        "int4", "int4_zeros", "q4_0", "q4_1", "q8_0", "int8", "int8_groups" or "fp8". Layers of
+        "q8_0" have its numbers, as "int8_groups", which is faster.
     group
-        Weights that share a scale, of int4: a multiple of 32. Where it does not divide k, the
-        greatest common divisor is taken.
+        Weights that share a scale, of int4 and int8_groups: a multiple of 32. Where it does not
+        divide k, the greatest common divisor is taken.
     dtype
         Of the activations: `torch.float16` or `torch.bfloat16`.
     where
@@ -207,9 +215,10 @@ def quantise(
         each = math.gcd(group, module.in_features)
         if each % packing.BLOCK:
             continue
-        packed = _packed(layout, module.weight.detach().float().cpu().numpy(), each, dtype)
-        operands = [tensor_of(array).to(module.weight.device) for array in packed]
-        made = QuantisedLinear(layout, operands, dtype, module.bias)
+        weight = module.weight.detach().float().cpu().numpy()
+        given, operands = _packed(layout, weight, each, dtype)
+        moved = [operand.to(module.weight.device) for operand in operands]
+        made = QuantisedLinear(given, moved, dtype, module.bias)
         model.set_submodule(name, made)
         done.append(name)
     return done
@@ -258,7 +267,19 @@ def convert(
 def _of_gguf(own: Mapping[str, Tensor], kind: str, k: int) -> Fitted:
     rows = own["weight"]
     blocks = quantised.gguf_blocks(rows.cpu().numpy(), kind, len(rows), k)
-    return Fitted(kind, (torch.from_numpy(blocks).to(rows.device),), own.get("input_permutation"))
+    layout, operands = operands_of_gguf(blocks, kind)
+    moved = tuple(each.to(rows.device) for each in operands)
+    return Fitted(layout, moved, own.get("input_permutation"))
+
+
+def operands_of_gguf(blocks: Array, kind: str) -> tuple[str, list[Tensor]]:
+    """The layout that GGUF's blocks get, and its operands.
+
+    Those of Q8_0 get numbers apart from scales, which are the same and faster to read.
+    """
+    if kind != "q8_0":
+        return kind, [torch.from_numpy(blocks)]
+    return "int8_groups", [torch.from_numpy(each) for each in packing.groups_of_q8_0(blocks)]
 
 
 def _made(found: Fitted, dtype: torch.dtype, bias: Tensor | None) -> QuantisedLinear:

@@ -133,6 +133,47 @@ def quantise_fp8(weights: Array, *, by_row: bool = True) -> tuple[Array, Array]:
     return (wide / scale).astype(ml_dtypes.float8_e4m3fn), scale.reshape(-1).astype(numpy.float32)
 
 
+def quantise_int8(weights: Array, group: int | None = None) -> tuple[Array, Array]:
+    """Weights [n, k] as i8 [n, k], and scales in f32: [n], or [n, k / group].
+
+    The weights are scale q; the largest number of a row, or of a group of it, becomes 127.
+
+    Parameters
+    ----------
+    group
+        Weights along k that share a scale: a multiple of 32 that divides k. By default a whole row,
+        for `int8_*`; groups are for `int8_groups_*`.
+
+    Raises
+    ------
+    CallError
+        As `quantise_int4`.
+    """
+    parts = _grouped(weights, BLOCK if group is None else group)
+    parts = parts.reshape(len(parts), 1, -1) if group is None else parts
+    scale = abs(parts).max(-1, keepdims=True) / numpy.float32(127)
+    scale = numpy.where(scale == 0, numpy.float32(1), scale)
+    numbers = numpy.clip(numpy.rint(parts / scale), -127, 127).astype(numpy.int8)
+    scales = scale[..., 0] if group else scale.reshape(-1)
+    return numbers.reshape(len(numbers), -1), scales.astype(numpy.float32)
+
+
+def groups_of_q8_0(blocks: Array) -> tuple[Array, Array]:
+    """Blocks of Q8_0 as groups of 32: i8 [n, k], and scales in f32, [n, k / 32].
+
+    The weights are the same, exactly; `int8_groups_*` takes them, and is faster.
+
+    Raises
+    ------
+    CallError
+        `blocks` is no array of bytes of shape [n, k / 32, 34].
+    """
+    blocks = _blocks_of("q8_0", blocks, 34)
+    scales = numpy.ascontiguousarray(blocks[..., :2]).view(numpy.float16)[..., 0]
+    numbers = numpy.ascontiguousarray(blocks[..., 2:]).view(numpy.int8)
+    return numbers.reshape(len(blocks), -1), scales.astype(numpy.float32)
+
+
 def groups_of_q4_0(blocks: Array) -> tuple[Array, Array]:
     """Blocks of Q4_0 as groups of 32: bytes [n, k / 2], and scales in f16, [n, k / 32].
 
@@ -143,13 +184,7 @@ def groups_of_q4_0(blocks: Array) -> tuple[Array, Array]:
     CallError
         `blocks` is no array of bytes of shape [n, k / 32, 18].
     """
-    blocks = numpy.asarray(blocks)
-    if blocks.dtype != numpy.uint8 or blocks.ndim != 3 or blocks.shape[2] != 18:
-        raise CallError(
-            f"An array of {blocks.dtype} {list(blocks.shape)} has no blocks of Q4_0.",
-            expected="uint8 [n, k / 32, 18]",
-            next_step="give a tensor's bytes as a file has them, or what quantise_q4_0 made.",
-        )
+    blocks = _blocks_of("q4_0", blocks, 18)
     scales = numpy.ascontiguousarray(blocks[..., :2]).view(numpy.float16)[..., 0]
     packed = blocks[..., 2:]
     numbers = numpy.concatenate([packed & 15, packed >> 4], axis=-1).reshape(len(blocks), -1)
@@ -216,12 +251,36 @@ def dequantise_fp8(weights: Array, scales: Array) -> Array:
     return result
 
 
+def dequantise_int8(weights: Array, scales: Array) -> Array:
+    """The weights [n, k] of i8 with a scale for each equal part of the rows, in f64."""
+    return dequantise_fp8(weights, scales)
+
+
+def dequantise_int8_groups(weights: Array, scales: Array) -> Array:
+    """The weights [n, k] of i8 with a scale for each group along k, in f64."""
+    wide = weights.astype(numpy.float64).reshape(*scales.shape, -1)
+    result: Array = (wide * scales.astype(numpy.float64)[..., None]).reshape(weights.shape)
+    return result
+
+
 def dequantise_fp8_blocks(weights: Array, scales: Array) -> Array:
     """The weights [n, k] of e4m3 with a scale for each 128 x 128 of them, in f64."""
     (n, k), each = weights.shape, scales.astype(numpy.float64)
     wide = each.repeat(128, axis=0)[:n].repeat(128, axis=1)[:, :k]
     result: Array = weights.astype(numpy.float64) * wide
     return result
+
+
+def _blocks_of(layout: str, blocks: Array, size: int) -> Array:
+    """An array that is of a layout's blocks, of so many bytes."""
+    blocks = numpy.asarray(blocks)
+    if blocks.dtype != numpy.uint8 or blocks.ndim != 3 or blocks.shape[2] != size:
+        raise CallError(
+            f"An array of {blocks.dtype} {list(blocks.shape)} has no blocks of {layout.upper()}.",
+            expected=f"uint8 [n, k / 32, {size}]",
+            next_step=f"give a tensor's bytes as a file has them, or what quantise_{layout} made.",
+        )
+    return blocks
 
 
 def _grouped(weights: Array, group: int) -> Array:

@@ -24,6 +24,8 @@ THOROUGH = (
     (formats.Q8_0, "bf16"),
     (formats.INT4, "f16"),
     (formats.FP8, "bf16"),
+    (formats.INT8, "bf16"),
+    (formats.INT8_GROUPS, "bf16"),
     (formats.FP8_BLOCKS, "f16"),
 )
 each_kernel = pytest.mark.parametrize(
@@ -55,6 +57,9 @@ def drawn(random: Random, of: formats.Format, kind: str, n: int, k: int, group: 
     if of.name.startswith("fp8"):
         shape = (n,) if of.name == "fp8" else (-(-n // 128), -(-k // 128))
         return random.standard_normal((n, k)).astype(ml_dtypes.float8_e4m3fn), scales(*shape)
+    if of.name.startswith("int8"):
+        numbers = random.integers(-128, 128, (n, k)).astype(np.int8)
+        return numbers, scales(n) if of is formats.INT8 else scales(n, k // group)
     if of.name.startswith("int4"):
         operands = bits(n, k // 2), scales(n, k // group).astype(DTYPES[kind])
         zeros = random.integers(0, 17, (n, k // group)).astype(DTYPES[kind])

@@ -197,8 +197,8 @@ KINDS: dict[type[Layer], str] = {
     HqqInPlace: "int4_zeros_bf16",
     Packed4: "int4_zeros_bf16",
     Symmetric: "int4_f16",
-    Int8: "q8_0_bf16",
-    Packed8: "q8_0_bf16",
+    Int8: "int8_bf16",
+    Packed8: "int8_bf16",
     Fp8: "fp8_bf16",
     Fp8Blocks: "fp8_blocks_bf16",
 }
@@ -299,8 +299,8 @@ def made_of(found: Fitted, dtype: torch.dtype, k: int) -> torch.Tensor:
         (0, 16, 3, 96, "int4_zeros"),
         (-3, 5, 9, 288, "int4_zeros"),
         (0, 4, 1.5, 32, "int4_zeros"),
-        (-128, 128, 0, 288, "q8_0"),
-        (0, 256, 128, 96, "q8_0"),
+        (-128, 128, 0, 288, "int8"),
+        (0, 256, 128, 96, "int8_groups"),
         (0, 256, 3, 96, None),
         (-8, 8, 0, 16, None),
         (-128, 128, 0.5, 32, None),
@@ -343,7 +343,11 @@ def test_scales_that_a_type_cannot_hold_are_refused() -> None:
     numbers, zeros = integers(-100, 100, 4, 64), torch.zeros(4, 64)
     numbers[:, 0] = 100
     for scale in (1e5, 1e-9):
-        assert fit(numbers, torch.full((4, 64), scale), zeros, torch.bfloat16) is None
+        by_row = torch.full((4, 64), scale)
+        assert fit(numbers, by_row, zeros, torch.float16) is not None  # these multiply f32 sums
+        by_group = by_row * torch.arange(1, 3).repeat_interleave(32)
+        assert fit(numbers, by_group, zeros, torch.float16) is None
+        assert fit(numbers, by_group, zeros, torch.bfloat16) is not None
     assert fit(numbers.clamp(-8, 7), torch.full((4, 64), 1e5), zeros, torch.float16) is None
 
 

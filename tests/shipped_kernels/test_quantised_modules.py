@@ -39,7 +39,10 @@ def test_a_models_own_layers_are_quantised() -> None:
     assert model.half()[0].operands[1].dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize(("layout", "error"), [("q4_0", 0.11), ("q8_0", 0.01), ("fp8", 0.04)])
+@pytest.mark.parametrize(
+    ("layout", "error"),
+    [("q4_0", 0.11), ("q8_0", 0.01), ("int8", 0.01), ("int8_groups", 0.01), ("fp8", 0.04)],
+)
 def test_layers_are_quantised_to_each_layout(layout: str, error: float) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(64, 48))
     weight = model[0].weight.detach().clone()
@@ -93,7 +96,7 @@ CHECKPOINTS = {
     "gptq": "int4_zeros",
     "act-order": "int4_zeros",
     "compressed": "int4_zeros",
-    "int8": "q8_0",
+    "int8": "int8",
     "fp8": "fp8",
     "fp8 for all": "fp8",
     "fp8 by blocks": "fp8_blocks",
@@ -163,7 +166,7 @@ def test_gguf_files_are_loaded(tmp_path: Path) -> None:
     written(path, **{name: (value.detach(), kind) for name, (value, kind) in tensors.items()})
     found = load_gguf(model, path)
     layouts = Counter(model.get_submodule(name).layout for name in found)
-    assert layouts == {"q8_0": 4, "q4_0": 2, "q4_1": 1}
+    assert layouts == {"int8_groups": 4, "q4_0": 2, "q4_1": 1}
     for name, weight in before.items():
         place = model.get_submodule(name.removesuffix(".weight"))
         own = place.dequantised() if isinstance(place, QuantisedLinear) else place.weight

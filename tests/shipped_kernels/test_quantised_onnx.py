@@ -66,9 +66,9 @@ def of_floats() -> Made:
 MODELS: dict[str, tuple[Callable[[], Made], str]] = {
     "int4 in blocks": (lambda: blocks(ml_dtypes.int4, -8, 8), "int4_f16"),
     "uint4 in blocks": (lambda: blocks(ml_dtypes.uint4, 0, 16), "int4_zeros_f16"),
-    "int8 in blocks": (lambda: blocks("i1", -128, 128), "q8_0_f16"),
+    "int8 in blocks": (lambda: blocks("i1", -128, 128), "int8_groups_f16"),
     "4 bits by row": (of_channels, "int4_zeros_f16"),
-    "int8, one scale": (of_all, "q8_0_f16"),
+    "int8, one scale": (of_all, "int8_f16"),
     "e4m3 by column": (of_floats, "fp8_f16"),
 }
 
@@ -105,7 +105,8 @@ def test_products_of_dequantised_weights_call_kernels(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bits", "size", "kernel"), [(4, 16, None), (4, 64, "int4_zeros_f16"), (8, 32, "q8_0_f16")]
+    ("bits", "size", "kernel"),
+    [(4, 16, None), (4, 64, "int4_zeros_f16"), (8, 32, "int8_groups_f16")],
 )
 def test_matmulnbits_of_any_bits_call_kernels(bits: int, size: int, kernel: str | None) -> None:
     packed = RANDOM.integers(0, 256, (N, K // size, size * bits // 8)).astype("u1")

@@ -154,6 +154,7 @@ def test_no_quantised_product_spills(arch: str) -> None:
         quantised.int4_bf16.kernels[3],
         quantised.fp8_f16.kernels[1],
         *(kernel for kernel in quantised.fp8_bf16.kernels if "many" not in kernel.name),
+        *(quantised.int8_groups_bf16.kernels[at] for at in (1, 5, -1)),
         quantised.int4_zeros_bf16.kernels[-1],
     ]
     report = cd.build(kernels, [f"cuda:{arch}"], fail_on_spill=True).report()

@@ -32,7 +32,7 @@ from cuda_kernels.patterns.rewriting.weights import hold, is_plain
 from cuda_kernels.quantised.fitting import Fitted, fit
 from cuda_kernels.quantised.modules import FORMATS, QuantisedLinear
 
-LAYOUTS = ("int4", "int4_zeros", "q8_0", "fp8", "fp8_blocks")
+LAYOUTS = ("int4", "int4_zeros", "int8", "int8_groups", "fp8", "fp8_blocks")
 """Those that `fit` gives."""
 _LINEAR = aten.linear.default
 _PRODUCTS = (aten.matmul.default, aten.mm.default, aten.addmm.default, _LINEAR)
