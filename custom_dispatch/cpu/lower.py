@@ -13,20 +13,21 @@ from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.checked.checked_block import checked_block_function, monitor
 from custom_dispatch.cpu.checked.checks import Checks
-from custom_dispatch.cpu.checked.monitor import Sites
+from custom_dispatch.cpu.checked.sites import Sites
 from custom_dispatch.cpu.cpu_kernel import CpuCode, CpuKernel
 from custom_dispatch.cpu.text.variables import global_symbols, global_texts, reachable_variables
 from custom_dispatch.cpu.threads.block_memory import BlockMemory, place_shared
 from custom_dispatch.cpu.threads.coroutine import step_function
 from custom_dispatch.cpu.threads.dispatch_function import entry_function
 from custom_dispatch.cpu.threads.scheduler import block_function
-from custom_dispatch.cpu.threads.thread_code import ThreadCode
+from custom_dispatch.cpu.threads.thread_code import Callee, ThreadCode
 from custom_dispatch.cpu.threads.thread_function import thread_function
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.warps.warp_function import warp_function
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module
 
+_PRINT = Callee("check.print", ("i64", "i64"), "i32")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -63,7 +64,6 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
         thread, lines = _by_warps(thread) or (thread, _by_threads(thread))
         functions += lines
         if thread.checks is not None:
-            functions += thread.checks.globals()
             functions += _checked_block(module, thread, thread.checks)
         functions += entry_function(thread)
         local_memory[kernel.symbol] = thread.memory.size if thread.memory.needed else 0
@@ -77,7 +77,8 @@ def lower(module: Module, kernels: Sequence[CpuKernel], *, checked: bool = False
 def _thread_code(
     module: Module, entry: Entry, kernel: CpuKernel, symbols: dict[str, str], sites: Sites | None
 ) -> ThreadCode:
-    entry = inline_calls(module, entry, prints=sites is not None)
+    callees = {} if sites is None else {"vprintf": _PRINT}
+    entry = inline_calls(module, entry, kept=callees)
     graph = build_graph(entry)
     instructions = [i for block in graph.blocks for i in block.instructions]
     named = {name for instruction in instructions for name in symbols_in(instruction)}
@@ -96,7 +97,7 @@ def _thread_code(
         places = {v.name for v in variables if v.space != "const" or v.name in symbols}
         origins = Origins(entry, kernel.bindings, places)
         checks = Checks(kernel, instructions, origins, memory, sites)
-    return ThreadCode(entry, kernel, graph, symbols, memory, checks)
+    return ThreadCode(entry, kernel, graph, symbols, memory, checks, callees)
 
 
 def _checked_block(module: Module, thread: ThreadCode, checks: Checks) -> list[str]:

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from math import prod
 
-from custom_dispatch.cpu.checked.finding import REPORT_BYTES
-from custom_dispatch.cpu.checked.finding_report import FINDINGS_ENTRY
+from custom_dispatch.cpu.checked.finding import FINDINGS_ENTRY, REPORT_BYTES
 from custom_dispatch.cpu.cpu_kernel import CpuCode
 from custom_dispatch.format.keys import FINDINGS_FUNCTION
 from custom_dispatch.ir.call_words import layout_of

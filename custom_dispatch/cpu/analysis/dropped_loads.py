@@ -24,7 +24,7 @@ _ONLY_COMPUTES = frozenset((
     "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "tanh", "testp", "xor",
 ))  # fmt: skip
 """What does nothing but give a result."""
-_ENDS = frozenset({"bra", "brx", "ret", "exit", "trap", "call", "bar", "barrier"})
+_ENDS = frozenset({"bra", "brx", "ret", "exit", "trap", "bar", "barrier"})
 """Behind them another instruction need not be executed, or others come between."""
 
 

@@ -9,7 +9,7 @@ an address is taken, or whose parts overlap, stays memory of the thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch import ptx
@@ -23,27 +23,26 @@ _ASSERT = ("__assertfail", "__assert_fail")
 ASSERTION = "__assertfail"
 """The opcode that a call of one of them becomes; its operands are the call's parameters."""
 _HEAP = frozenset({"malloc", "free"})
-PRINT = "__vprintf"
-"""The opcode that a call of `vprintf` becomes, with its result's variable before the parameters."""
 
 
-def inline_calls(module: ptx.Module, entry: ptx.Entry, *, prints: bool = False) -> ptx.Entry:
+def inline_calls(module: ptx.Module, entry: ptx.Entry, *, kept: Collection[str] = ()) -> ptx.Entry:
     """An entry whose calls are replaced by the functions' bodies.
 
-    `prints`: whether `printf` can be run; else it is refused.
+    `kept`: the functions whose calls stay calls: `call`, with the function, its result's variable
+    and the parameters.
     """
     if not any(isinstance(s, ptx.Instruction) and s.parts[0] == "call" for s in entry.body):
         return entry
-    inliner = _Inliner(module, entry, prints=prints)
+    inliner = _Inliner(module, entry, kept=kept)
     body = inliner.expand(entry.body, ())
     variables = (*entry.variables, *inliner.variables)
     return promote_parameters(replace(entry, body=tuple(body), variables=variables))
 
 
 class _Inliner:
-    def __init__(self, module: ptx.Module, entry: ptx.Entry, *, prints: bool) -> None:
+    def __init__(self, module: ptx.Module, entry: ptx.Entry, *, kept: Collection[str]) -> None:
         self._kernel = entry.name
-        self._prints = prints
+        self._kept = kept
         self._functions: dict[str, ptx.Function] = {}
         for function in module.functions:  # a declaration may precede the definition
             if not function.is_declaration or function.name not in self._functions:
@@ -78,15 +77,14 @@ class _Inliner:
         passed = after[0].elements if after else ()
         if target.name in _ASSERT:
             return [replace(call, opcode=ASSERTION, operands=passed)]
-        if target.name == "vprintf" and self._prints:
-            results = groups[0].elements if groups else ()
-            return [replace(call, opcode=PRINT, operands=(*results, *passed))]
+        results = groups[0].elements if groups else ()
+        if target.name in self._kept:
+            return [replace(call, opcode="call", operands=(target, *results, *passed))]
         if function is None or function.is_declaration:
             raise self._missing(call, target.name)
         if target.name in callers:
             reason, instead = f"`{target.name}` calls itself (recursion)", "write it as a loop"
             raise unsupported(self._kernel, call, reason, instead)
-        results = groups[0].elements if groups else ()
         declared = (*function.results, *function.parameters)
         passed = (*results, *passed)
         if len(declared) != len(passed) or not all(isinstance(o, ptx.Symbol) for o in passed):

@@ -16,7 +16,7 @@ from custom_dispatch.ptx import Address, Instruction, Operand, Register, Symbol,
 _WITHOUT_RESULT = frozenset(
     {"st", "red", "bra", "brx", "ret", "exit", "membar", "fence", "trap", "cp", "prefetch"}
     | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority", "griddepcontrol"}
-    | {"__assertfail", "__vprintf"}
+    | {"__assertfail", "call"}
 )
 
 Live = dict[int, tuple[Instruction, frozenset[str]]]

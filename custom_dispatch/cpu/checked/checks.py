@@ -7,15 +7,16 @@ is found leaves memory in doubt, the thread stops, and with it the block.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
 from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.analysis.suspension import is_barrier
-from custom_dispatch.cpu.checked import monitor
-from custom_dispatch.cpu.checked.finding import Finding, find, keep_staged
-from custom_dispatch.cpu.checked.monitor_shadow import note_use
+from custom_dispatch.cpu.checked.finding import Finding
+from custom_dispatch.cpu.checked.monitor import CONTEXT, call
+from custom_dispatch.cpu.checked.sites import Site, Sites, text_global
 from custom_dispatch.cpu.checked.waiting_checks import WaitingChecks
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given
@@ -107,7 +108,7 @@ class Checks:
         instructions: list[Instruction],
         origins: Origins,
         memory: BlockMemory,
-        sites: monitor.Sites,
+        sites: Sites,
     ) -> None:
         self.kernel = kernel
         self.memory = memory
@@ -120,7 +121,7 @@ class Checks:
         self.may_drop = bool(self._dropped.numbers)
         """Whether there are loads whose values a thread may drop."""
         self._locals: dict[str, tuple[int, int]] = {}
-        self.waiting = WaitingChecks(kernel, memory, sites)
+        self.waiting = WaitingChecks(memory, sites)
         has_fences = any(
             i.parts[0] in ("membar", "fence") or not _ORDERING.isdisjoint(i.parts)
             for i in instructions
@@ -150,7 +151,7 @@ class Checks:
             self.fence(b)
         stored = self._dropped.stored.get(id(instruction))
         if stored is not None:
-            note_use(b, "%thread", stored)
+            call(b, "use", CONTEXT, "%thread", stored)
         site = self._site(instruction, access, operand, space)
         size: Given = access.size
         if access.lanes < 32:
@@ -162,7 +163,7 @@ class Checks:
         """The thread takes one of two values."""
         bits = self._dropped.selected.get(id(instruction))
         if bits is not None:
-            note_use(b, "%thread", condition.select(*bits, "i64"))
+            call(b, "use", CONTEXT, "%thread", condition.select(*bits, "i64"))
 
     def part(
         self,
@@ -182,18 +183,18 @@ class Checks:
             self._access(b, site, place, size)
 
     def _access(self, b: Builder, site: int, pointer: str, size: Given) -> None:
-        address = monitor.number_of(b, pointer)
+        address, state = (b.named(place, POINTER) for place in (pointer, "%state"))
         on = b.fresh_label("checked")
-        ends = monitor.call(b, "access", "%thread", site, address, size, "%state")
-        b.cond_branch(ends, "stopped", on)
+        ends = call(b, "access", CONTEXT, "%thread", site, address, size, state)
+        b.cond_branch(ends.cmp("ne", 0), "stopped", on)
         b.block(on)
 
     def _site(
         self, instruction: Instruction, access: MemoryAccess, operand: Address, space: str
     ) -> int:
-        kind = monitor.Site.READS * access.reads | monitor.Site.WRITES * access.writes
-        kind |= monitor.Site.STRONG * access.strong | monitor.Site.SWAP * access.swap
-        kind |= self._dropped.numbers.get(id(instruction), 0) << monitor.Site.DROPPED_SHIFT
+        kind = Site.READS * access.reads | Site.WRITES * access.writes
+        kind |= Site.STRONG * access.strong | Site.SWAP * access.swap
+        kind |= self._dropped.numbers.get(id(instruction), 0) << Site.DROPPED_SHIFT
         where, low, high, object_ = self._range(operand, space)
         return self.sites.add(
             instruction, kind=kind, space=where, low=low, high=high, object_=object_
@@ -207,22 +208,22 @@ class Checks:
         if name in shared.offsets:
             end = shared.ends[name]
             return (
-                monitor.Site.IN_SHARED,
+                Site.IN_SHARED,
                 shared.offsets[name],
                 end,
                 f"`{_plain(name)}` in shared memory",
             )
         if name in self._locals:
-            return monitor.Site.IN_LOCAL, *self._locals[name], "the thread's local memory"
+            return Site.IN_LOCAL, *self._locals[name], "the thread's local memory"
         if space == "shared":
-            return monitor.Site.IN_SHARED, 0, shared.size, "shared memory"
+            return Site.IN_SHARED, 0, shared.size, "shared memory"
         if space in ("local", "param"):
-            return monitor.Site.IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
+            return Site.IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
         if name:
-            return monitor.Site.IN_REGION, self._region(name), 0, ""
+            return Site.IN_REGION, self._region(name), 0, ""
         if origin is not None:
-            return monitor.Site.IN_REGION, origin.binding, 0, ""
-        return monitor.Site.ANYWHERE, 0, 0, ""
+            return Site.IN_REGION, origin.binding, 0, ""
+        return Site.ANYWHERE, 0, 0, ""
 
     def _region(self, name: str) -> int:
         if name not in self.variables:
@@ -231,21 +232,22 @@ class Checks:
 
     # ---- what else an instruction can do wrong
 
-    def found(
-        self, b: Builder, instruction: Instruction, finding: Finding, **values: Given
-    ) -> None:
-        """Report a finding, with what `find` takes of it, and stop the thread."""
-        find(b, finding, thread="%thread", site=self.sites.add(instruction), **values)
+    def found(self, b: Builder, instruction: Instruction, finding: Finding, *said: Given) -> None:
+        """Report a finding, and stop the thread.
+
+        - `said`: what there is to say: an offset, a size, what is accessed and its length.
+        """
+        site = self.sites.add(instruction)
+        call(b, "found", CONTEXT, finding, "%thread", site, *(said or (0, 0, 0, 0)))
         b.branch("stopped")
         b.block(b.fresh_label("found"))
 
     def assertion(self, b: Builder, instruction: Instruction, given: Sequence[str]) -> None:
         """Report an assertion that does not hold, from pointers to what `__assertfail` is given."""
         message, file, line, function, *_ = given
-        size = b.load(line).resize(64)
-        said = {"offset": b.load(file, "i64"), "size": size, "object_": b.load(message, POINTER)}
-        length = b.load(function, "i64")
-        self.found(b, instruction, Finding.ASSERTION, **said, length=length)
+        where = b.load(file, "i64"), b.load(line).resize(64)
+        said = b.load(message, "i64"), b.load(function, "i64")
+        self.found(b, instruction, Finding.ASSERTION, *where, *said)
 
     def division(self, b: Builder, instruction: Instruction, by_zero: str) -> None:
         """Report a division, where an i1 says that it is by zero."""
@@ -256,12 +258,12 @@ class Checks:
 
     def fence(self, b: Builder) -> None:
         """The thread executes a fence."""
-        monitor.call(b, "fence", "%thread")
+        call(b, "fence", CONTEXT, "%thread")
 
     def come(self, b: Builder, barrier: str) -> None:
         """The thread comes to a barrier, to wait there or not."""
         if self._has_meetings:
-            monitor.call(b, "come", "%thread", barrier)
+            call(b, "come", CONTEXT, "%thread", barrier)
 
     def barriers_met(self, b: Builder, free: SsaValue, alive: SsaValue) -> None:
         """The barriers whose bits are set are complete; perhaps all threads have met at one."""
@@ -269,30 +271,36 @@ class Checks:
             met = b.load(self.memory.barrier(b, number, LAST_COUNT))
             is_free = (free >> number).resize(1)
             with when(b, is_free & met.cmp("eq", alive)):
-                monitor.call(b, "all_met")
+                self.all_met(b)
+
+    def all_met(self, b: Builder) -> None:
+        """All threads of the block that there still are have met at a barrier."""
+        call(b, "all_met", CONTEXT)
+
+    def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
+        """Lanes of the warp that begins with a thread have met; their bits are an i32."""
+        call(b, "lanes_met", CONTEXT, first, lanes, group)
 
     def leave(self, b: Builder, thread: str, barrier: str) -> None:
         """A thread goes on from a barrier."""
         if self._has_meetings:
-            monitor.call(b, "leave", thread, barrier)
+            call(b, "leave", CONTEXT, thread, barrier)
 
     def barriers_left(self, b: Builder, free: str) -> None:
         """All threads have left the barriers whose bits are set."""
         if self._has_meetings:
-            monitor.call(b, "clear", free)
+            call(b, "clear", CONTEXT, free)
 
     # ---- the end
 
     def begin_turn(self, b: Builder) -> None:
         """A thread begins to run, or goes on."""
-        monitor.Context(b).spins = 0
+        call(b, "turn", CONTEXT)
 
     def stop_block(self, b: Builder) -> None:
         """End the block, if what a thread has just found demands it."""
-        keep_staged(b)
         on = b.fresh_label("on")
-        failed = monitor.Context(b).failed.cmp("ne", 0)
-        b.cond_branch(failed, "ended", on)
+        b.cond_branch(call(b, "stops", CONTEXT).cmp("ne", 0), "ended", on)
         b.block(on)
 
     def operand(self, index: int) -> tuple[int, bool]:
@@ -303,14 +311,21 @@ class Checks:
         name, writable = known[index]
         return self.sites.text(f"operand `{name}`"), writable
 
-    def globals(self) -> list[str]:
-        """The kernel's name, and the sites where its threads wait."""
-        return [
-            self.waiting.table(),
-            monitor.text_global(
-                f"check.kernel.{self.kernel.symbol}", self.kernel.name or self.kernel.entry
-            ),
-        ]
+    def table(self, regions: int) -> str:
+        """The kernel as the monitor knows it, as a global variable (`monitor/monitor.cuh`).
+
+        - `regions`: the number of operands and variables.
+        """
+        memory, (width, height, _) = self.memory, self.kernel.block
+        fields = (
+            self.sites.text(self.kernel.name or self.kernel.entry),
+            *(width, height, memory.threads),
+            *(memory.shared.size, memory.size, self.local_bytes),
+            *(regions, self.has_records, self.may_drop),
+            *self.waiting.places,
+        )
+        data = struct.pack(f"<{len(fields)}I", *fields)
+        return text_global(f"check.kernel.{self.kernel.symbol}", data)
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
-from custom_dispatch.cpu.analysis.inline_calls import ASSERTION, PRINT
+from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.lowering import (
     atomic,
     barrier,
@@ -41,7 +41,7 @@ _BY_BASE: Final[dict[str, Lowering]] = {
     **dict.fromkeys(("membar", "fence"), memory.lower_fence),
     **dict.fromkeys(_NOTHING, memory.lower_nothing),
     **dict.fromkeys(("trap", ASSERTION), memory.lower_trap),
-    PRINT: memory.lower_print,
+    "call": memory.lower_call,
     **dict.fromkeys(("bar", "barrier"), barrier.lower_barrier),
     "shfl": warp.lower_shuffle,
     "vote": warp.lower_vote,
@@ -81,7 +81,7 @@ _ARITHMETIC_INTEGER: Final[dict[str, Lowering]] = {
 }
 
 _TYPELESS: Final = frozenset(
-    {"membar", "fence", "trap", ASSERTION, PRINT, *_NOTHING}
+    {"membar", "fence", "trap", ASSERTION, "call", *_NOTHING}
     | {"bar", "barrier", "elect", "cp", "prmt", "isspacep"}
 )
 _OTHER_TYPES: Final = {"cvt": {"e4m3x2", "e5m2x2", "tf32"}, "wmma": {"tf32"}}

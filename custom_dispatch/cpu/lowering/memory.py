@@ -192,13 +192,24 @@ def lower_trap(frame: Frame) -> None:
         frame.checks.found(frame.b, frame.instruction, Finding.TRAP)
 
 
-def lower_print(frame: Frame) -> None:
-    """A call of `vprintf`: a format, and a buffer of arguments."""
+def lower_call(frame: Frame) -> None:
+    """A call that `analysis/inline_calls.py` has left, of `ThreadCode.callees`."""
     b = frame.b
-    result, *parameters = (frame.pointer(operand) for operand in frame.operands(3))
-    passed = [(b.load(parameter, POINTER), POINTER) for parameter in parameters]
-    count = b.call("check.print", passed, "i32")
-    b.store(count, result)
+    target, *operands = frame.instruction.operands
+    if not isinstance(target, ptx.Symbol):
+        raise frame.unsupported()
+    callee = frame.thread.callees[target.name]
+    places = [frame.pointer(operand) for operand in operands]
+    result = places.pop(0) if callee.result and places else None
+    if len(places) != len(callee.parameters):
+        raise frame.malformed(f"`{target.name}` is called with {len(places)} parameters")
+    passed = [
+        (b.load(place, type_name), type_name)
+        for place, type_name in zip(places, callee.parameters, strict=True)
+    ]
+    value = b.call(callee.symbol, passed, callee.result, callee.kind)
+    if result is not None:
+        b.store(value, result, callee.result)
 
 
 _WAITS = (("commit_group",), ("wait_group",), ("wait_all",))

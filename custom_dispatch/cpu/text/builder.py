@@ -196,10 +196,6 @@ class Builder:
         self.line(text)
         return SsaValue("", "", self)
 
-    def null(self) -> SsaValue:
-        """The null pointer."""
-        return SsaValue(self.value(f"llvm.mlir.zero : {POINTER}"), POINTER, self)
-
     def address_of(self, symbol: str) -> SsaValue:
         """A pointer to a global."""
         return SsaValue(self.value(f"llvm.mlir.addressof @{symbol} : {POINTER}"), POINTER, self)

@@ -76,14 +76,29 @@ def _text(variable: Variable, symbols: Mapping[str, str], pieces: list[_Piece]) 
     constant = "constant " if variable.space == "const" else ""
     symbol = symbols[variable.name]
     attributes = f"{{addr_space = 0 : i32, alignment = {max(variable.align, 16)} : i64}}"
+    b = Builder()
     (first, *others) = pieces
     if isinstance(first, bytes) and not others:
-        return f'  llvm.mlir.global internal {constant}@{symbol}("{_escaped(first)}") {attributes}'
+        if any(first):
+            text = f'@{symbol}("{_escaped(first)}") {attributes}'
+            return f"  llvm.mlir.global internal {constant}{text}"
+        whole = f"!llvm.array<{len(first)} x i8>"
+        value = b.value(f"llvm.mlir.zero : {whole}")
+    else:
+        whole, value = _mixed(b, variable, symbols, pieces)
+    b.line(f"llvm.return {value} : {whole}")
+    head = f"  llvm.mlir.global internal {constant}@{symbol}() {attributes} : {whole} {{"
+    return "\n".join([head, *b.lines, "  }"])
+
+
+def _mixed(
+    b: Builder, variable: Variable, symbols: Mapping[str, str], pieces: list[_Piece]
+) -> tuple[str, str]:
+    """The type and the value of bytes with addresses between them."""
     types = [
         POINTER if isinstance(piece, Symbol) else f"array<{len(piece)} x i8>" for piece in pieces
     ]
     whole = f"!llvm.struct<packed ({', '.join(t.removeprefix('!llvm.') for t in types)})>"
-    b = Builder()
     value = b.value(f"llvm.mlir.undef : {whole}")
     for index, piece in enumerate(pieces):
         if isinstance(piece, bytes):
@@ -92,12 +107,9 @@ def _text(variable: Variable, symbols: Mapping[str, str], pieces: list[_Piece]) 
         elif piece.name not in symbols:
             raise _error(variable, f"holds the address of `{piece.name}`, which is no variable")
         else:
-            base = b.address_of(symbols[piece.name])
-            part = b.offset(base, piece.offset)
+            part = b.offset(b.address_of(symbols[piece.name]), piece.offset)
         value = b.value(f"llvm.insertvalue {part}, {value}[{index}] : {whole}")
-    b.line(f"llvm.return {value} : {whole}")
-    head = f"  llvm.mlir.global internal {constant}@{symbol}() {attributes} : {whole} {{"
-    return "\n".join([head, *b.lines, "  }"])
+    return whole, value
 
 
 def _escaped(data: bytes) -> str:

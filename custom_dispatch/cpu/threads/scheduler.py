@@ -12,7 +12,6 @@ all on from it.
 
 from __future__ import annotations
 
-from custom_dispatch.cpu.checked.monitor import call
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
@@ -62,7 +61,7 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
         block_memory.turn_over(b, memory, alive.get())
         if thread.checks is not None:
             thread.checks.waiting.converged(b)
-            call(b, "all_met")
+            thread.checks.all_met(b)
         b.cond_branch(alive.get().cmp("ne", 0), "round", "ended")
     else:
         _release_barriers(b, thread, alive)
@@ -221,7 +220,7 @@ def _release_lanes(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell
         released.set(released.get() | same)
         if checks is not None:
             with when(b, masked):
-                call(b, "lanes_met", first, lanes, same)
+                checks.lanes_met(b, first, lanes, same)
                 checks.waiting.absent(b, leader, place, mask & ~same)
         with loop(b, lanes) as lane, when(b, (same >> lane & 1).cmp("ne", 0)):
             _release_lane(b, thread, first + lane, same, votes)

@@ -32,6 +32,19 @@ THREAD: Signature = tuple((f"%tid_{axis}", "i32") for axis in "xyz")
 """The function arguments that say which thread this is."""
 
 
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function that is called, and not put in the call's place."""
+
+    symbol: str
+    parameters: tuple[str, ...]
+    """Their types."""
+    result: str = ""
+    """Its type; an empty text where there is none."""
+    kind: str = ""
+    """What stands behind the arguments of a function that takes a variable number of them."""
+
+
 @dataclass(frozen=True)
 class ThreadCode:
     """A kernel, ready to be lowered."""
@@ -47,6 +60,8 @@ class ThreadCode:
     """The block's memory."""
     checks: Checks | None = None
     """In checked mode, what is checked."""
+    callees: Mapping[str, Callee] = field(default_factory=dict)
+    """By its PTX name, what it calls that is not put in the call's place."""
     used_globals: set[str] = field(default_factory=set)
     """The names of the variables that lowered code refers to."""
 
@@ -93,7 +108,7 @@ class ThreadCode:
         if self.may_fail:
             arguments += ((FAILURE, POINTER),)
         if self.checks is not None:
-            arguments += ((CONTEXT, POINTER),)
+            arguments += ((CONTEXT, "i64"),)
         return arguments
 
     @property
