@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from custom_dispatch import jax as jax
     from custom_dispatch import onnx as onnx
     from custom_dispatch import torch as torch
+    from custom_dispatch import triton as triton
     from custom_dispatch.compilation import compile, emit  # noqa: A004 - cd.compile
     from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.errors import CustomDispatchError
@@ -100,7 +101,7 @@ _ROOMS = {
 
 # Front ends for packages that need not be here. They are not in `__all__`: `import *` would load
 # them.
-_FRONT_ENDS = ("jax", "onnx", "torch")
+_FRONT_ENDS = ("jax", "onnx", "torch", "triton")
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,7 @@ if importlib.util.find_spec("torch") is None:
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.functions import Asked, asked_for
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
+from custom_dispatch.frontends.torch import triton_launches
 from custom_dispatch.frontends.torch.importer import Imported, export_functions, kernels_in
 from custom_dispatch.frontends.torch.operator import register
 from custom_dispatch.frontends.torch.pattern import Pattern
@@ -72,7 +73,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
 
     - `model`: a `torch.nn.Module`, a method of one, or an exported program (then arguments and
       dynamic_shapes are ignored). It calls kernels as operators, registered by `register` or
-      otherwise under their names.
+      otherwise under their names, and launches those of Triton as ever.
     - `arguments`: example arguments, which determine types and sizes. A mapping from names to such
       gives several functions, which share weights and state: {"prefill_16": (ids,), "step": (id,)}.
       Then model may be a mapping, too, and dynamic_shapes is one.
@@ -111,7 +112,8 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
         warnings.filterwarnings("ignore", leaf, FutureWarning)
         for one in asked if tolerance is not None else ():
             # Before it is exported, which may change what it holds.
-            wanted[one.name] = in_pytorch(one.model, one.arguments)
+            with triton_launches.run_on_cpu():
+                wanted[one.name] = in_pytorch(one.model, one.arguments)
         programs = export_functions(asked)
         called = [kernel for program in programs.values() for kernel in kernels_in(program)]
         called = Names(called).items

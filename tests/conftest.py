@@ -28,6 +28,8 @@ settings.register_profile("quick", deadline=None, max_examples=25)
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _store = tempfile.TemporaryDirectory(prefix="custom-dispatch-store-")
     os.environ["CUSTOM_DISPATCH_STORE"] = _store.name
+    _triton = tempfile.TemporaryDirectory(prefix="custom-dispatch-triton-")
+    os.environ["TRITON_CACHE_DIR"] = _triton.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

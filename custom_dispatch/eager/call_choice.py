@@ -240,6 +240,7 @@ def _reason(
         if (choice.like or choice).tuning:
             why += f"; nothing that counts was measured for {at}"
     form = kernel.for_target(at)
-    if at.is_cuda and form.source is None and at not in dict(form.objects):
+    made_elsewhere = form.source is None and form.producer is None
+    if at.is_cuda and made_elsewhere and at not in dict(form.objects):
         why += f"; it has no object for {at}, so a build for that fails"
     return why

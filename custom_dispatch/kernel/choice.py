@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -172,6 +172,12 @@ class Choice(Callee):
         """The same with some of its kernels: those that certain calls may take."""
         found = self._with([item for item in self.kernels if item.name in names], self.measured)
         set_fields(found, settled=True)
+        return found
+
+    def with_kernels(self, change: Callable[[Kernel], Kernel]) -> Choice:
+        """The same with each kernel changed, and what was measured of it."""
+        found = self._with([*map(change, self.kernels)], self.measured)
+        set_fields(found, settled=self.settled)
         return found
 
     def _taken(self, expected: Expected | None) -> list[str]:

@@ -19,7 +19,13 @@ from custom_dispatch.kernel.geometry import Block, Grid
 from custom_dispatch.kernel.launch import Callee
 from custom_dispatch.kernel.names import check_name, is_one_of, shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar, Scratch, Struct
-from custom_dispatch.kernel.sources import Implementation, Implementations, Launch
+from custom_dispatch.kernel.sources import (
+    Implementation,
+    Implementations,
+    Launch,
+    Produced,
+    Producer,
+)
 from custom_dispatch.kernel.target import Target
 
 _WITH_DIMS = ("operands", "grid", "requires", "flops", "bytes_moved")
@@ -113,6 +119,8 @@ class Kernel(Callee):
     - `implementations`: other code for single targets: `{"cuda:sm_90a":
       cd.Implementation(source=...)}`. It is used for exactly that target, "cpu" for every CPU.
       Other targets and "cpu:checked" use the kernel's main code. A call must fit the grids of all.
+    - `producer`: what makes the code when the kernel is built, instead of a source: the compiler of
+      another language. `cd.triton.kernel` gives it.
 
     Raises `DeclarationError`: an argument is wrong, or the arguments contradict each other.
     Raises `SignatureError`: the C signature cannot be adapted to IREE's calling convention.
@@ -128,6 +136,7 @@ class Kernel(Callee):
     grid: Grid = _part(geometry.check_grid)
     source: Path | None = _part(_check_source, "base")
     objects: tuple[tuple[Target, Path], ...] = _part(sources.check_objects, "base")
+    producer: Producer | None = _part(lambda _, given: given)
     include_dirs: tuple[Path, ...] = _part(sources.check_include_dirs, "base")
     options: tuple[str, ...] = _part(sources.check_options)
     dynamic_shared_memory: int = _part(geometry.check_dynamic_shared_memory)
@@ -168,6 +177,7 @@ class Kernel(Callee):
         flops: Expr | int | None = None,
         bytes_moved: Expr | int | None = None,
         implementations: Mapping[str, Implementation] | None = None,
+        producer: Producer | None = None,
     ) -> None:
         given = {part: value for part, value in locals().items() if part != "self"}
         self._take(given, sources.declaring_directory())
@@ -186,8 +196,8 @@ class Kernel(Callee):
             rest = () if other is None else (base if other == "base" else getattr(self, other),)
             name = vars(self).get("name", "")  # it is the first part
             object.__setattr__(self, part.name, check(name, value, *rest))
-        if (self.source is None) == (not self.objects):
-            neither = self.source is None
+        if sum(map(bool, (self.source, self.objects, self.producer))) != 1:
+            neither = not self.source and not self.objects
             raise DeclarationError(
                 f"Kernel `{self.name}` has {'neither' if neither else 'both'} a source "
                 f"{'nor' if neither else 'and'} objects.",
@@ -285,6 +295,33 @@ class Kernel(Callee):
         """
         changes = sources.given_parts(launch, Launch, "Kernel.with_launch")
         return self._again(**changes if name is None else {"name": name, **changes})
+
+    def with_code(self, made: Mapping[Target, Produced]) -> Kernel:
+        """The same kernel with code that its producer made for targets, instead of the producer.
+
+        The first target's is the kernel's own; the others are implementations, where their launch
+        is another.
+        """
+        first, *rest = made.items()
+        own = first[1]
+        others = {
+            str(target): Implementation(
+                entry=item.entry,
+                block=item.block,
+                dynamic_shared_memory=item.dynamic_shared_memory,
+            )
+            for target, item in rest
+            if (item.entry, item.block, item.dynamic_shared_memory)
+            != (own.entry, own.block, own.dynamic_shared_memory)
+        }
+        return self._again(
+            producer=None,
+            objects={str(target): item.path for target, item in made.items()},
+            entry=own.entry,
+            block=own.block,
+            dynamic_shared_memory=own.dynamic_shared_memory,
+            implementations=others or None,
+        )
 
     def requiring(self, conditions: Sequence[Condition]) -> Kernel:
         """The same kernel with further requirements."""

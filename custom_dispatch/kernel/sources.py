@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, Unpack
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
@@ -360,3 +360,24 @@ def naming(kernel: str, target: Target) -> Iterator[None]:
     except DeclarationError as error:
         named, plain = f"Kernel `{kernel}`, implementation for {target}", f"Kernel `{kernel}`"
         raise error.saying(error.found.replace(plain, named, 1)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """Code that another language's compiler made for a target, and the launch that it needs."""
+
+    path: Path
+    """A PTX file."""
+    entry: str
+    block: int
+    """Threads."""
+    dynamic_shared_memory: int
+    """Bytes."""
+
+
+class Producer(Protocol):
+    """Makes a kernel's code when it is built. Plain data: what it says is what code is kept by."""
+
+    def produce(self, kernel: str, target: Target) -> Produced:
+        """The code for a CUDA target; `kernel` is its name, for errors."""
+        ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from custom_dispatch.dataclass import dataclass
@@ -63,12 +64,15 @@ def _damaged(store: Store) -> Iterator[Path]:
         if item.path.suffix == SCRATCH_SUFFIX:
             continue  # being written
         try:
-            key = bytes.fromhex(item.path.parent.name + item.path.name)
+            key = bytes.fromhex(item.path.parent.name + item.path.stem)
         except ValueError:
             yield item.path
             continue
         data = read_private_file(item.path, store.limit)
-        if data is None or read_entry(data, key) is None:
+        is_file = bool(item.path.suffix)  # as `Store.file` writes them
+        if data is None or not (
+            sha256(data).digest() == key if is_file else read_entry(data, key) is not None
+        ):
             yield item.path
 
 

@@ -208,20 +208,36 @@ class Store:
             return  # it would drive out most others
         path = self._path(key)
         try:
-            if not self.entries.exists():
-                make_private(self.path)
-                if not any(self.path.iterdir()):  # one with other things in it is no cache
-                    replace_file(self.path / _TAG, _TAG_TEXT)
-                self.entries.mkdir(mode=0o700, exist_ok=True)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            replace_file(path, data)
-            self._clock.touch(path)
-            if key[0] < _SIZED_BELOW or len(data) > self.limit // _LARGE_PART:
-                remove_oldest(self.entries, self.limit, keep=path)
+            self._write(path, data)
         except OSError as problem:
             self._tell(f"cannot be written: {problem.strerror or problem}")
+
+    def file(self, data: bytes, suffix: str) -> Path:
+        """A file of these bytes, named after them. It goes as entries do, the longest unused first.
+
+        Raises `OSError`: it cannot be written.
+        """
+        path = self._path(sha256(data).digest()).with_suffix(suffix)
+        if read_private_file(path, self.limit) == data:
+            self._clock.touch(path)
+        else:
+            self._write(path, data)
+        return path
+
+    def _write(self, path: Path, data: bytes) -> None:
+        if not self.entries.exists():
+            make_private(self.path)
+            if not any(self.path.iterdir()):  # one with other things in it is no cache
+                replace_file(self.path / _TAG, _TAG_TEXT)
+            self.entries.mkdir(mode=0o700, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        replace_file(path, data)
+        self._clock.touch(path)
+        first = bytes.fromhex(path.parent.name)[0]
+        if first < _SIZED_BELOW or len(data) > self.limit // _LARGE_PART:
+            remove_oldest(self.entries, self.limit, keep=path)
 
     def load(self, kind: type[T], key: bytes) -> T | None:
         """The dataclass kept under a key; None where there is none, or it does not read."""

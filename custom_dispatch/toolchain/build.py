@@ -41,6 +41,7 @@ from custom_dispatch.toolchain.plan import (
     plan_units,
     warn_of_slow_targets,
 )
+from custom_dispatch.toolchain.produced import produced
 from custom_dispatch.toolchain.stored_build import NotKeptError, StoredBuild
 from custom_dispatch.toolchain.tuned import tuned
 
@@ -165,10 +166,17 @@ def build(
 def _by_tables(
     kernels: Kernel | Choice | Iterable[Kernel | Choice], targets: Sequence[Target]
 ) -> Kernel | Choice | Iterable[Kernel | Choice]:
-    """What is given, with choices by what was measured, of the kernels that are then taken."""
+    """What is given, with choices by what was measured, of the kernels that are then taken; and
+    with the code of those that have a producer.
+    """
 
     def one(item: Kernel | Choice) -> Kernel | Choice:
-        return tuned(item, targets).taken_on(targets) if isinstance(item, Choice) else item
+        if isinstance(item, Choice):
+            return tuned(item, targets).taken_on(targets).with_kernels(code)
+        return code(item) if isinstance(item, Kernel) else item
+
+    def code(kernel: Kernel) -> Kernel:
+        return produced(kernel, targets)
 
     if isinstance(kernels, Kernel | Choice):
         return one(kernels)

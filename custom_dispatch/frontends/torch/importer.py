@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from custom_dispatch.errors import ModelError, excerpt
 from custom_dispatch.frontends.functions import Asked, merge
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, OutsideWeights, describe
+from custom_dispatch.frontends.torch import triton_launches
 from custom_dispatch.frontends.torch.buffers import shared_states, with_buffers
 from custom_dispatch.frontends.torch.decompositions import GROUPED, grouped_mm, in_known_words, own
 from custom_dispatch.frontends.torch.dtypes import array_of, element_type_of
@@ -102,7 +103,7 @@ def export_model(
     else:
         check_arguments(arguments)
         try:
-            with quiet_tracing(), _as_forward(model, method):
+            with quiet_tracing(), triton_launches.traced(), _as_forward(model, method):
                 say("exporting the model with PyTorch")
                 program = export(model, _distinct(arguments), dynamic_shapes, states)
         except ModelError:
@@ -114,17 +115,21 @@ def export_model(
     check_program(program)
     _use_other_names(program)
     program = with_buffers(program)
-    if any(map(changes_a_value, program.graph.nodes)):
+    launches = triton_launches.has_launches(program)
+    if not launches and any(map(changes_a_value, program.graph.nodes)):
         program = make_updates_values(program) or program
     has_parts = any(map(is_traceable_wrapper_subclass, program.state_dict.values()))
-    if has_parts or any(map(changes_a_value, program.graph.nodes)):
+    if has_parts or launches or any(map(changes_a_value, program.graph.nodes)):
         # With an empty table hardly anything is taken apart, updates become new values, and
         # weights that are several tensors (torchao's) become these.
         try:
-            program = program.run_decompositions({})
+            with triton_launches.traced():
+                program = program.run_decompositions({}, decompose_custom_triton_ops=launches)
         except Exception as error:
             raise export_error(error) from error
         check_program(program)
+    if launches:
+        triton_launches.call_kernels(program)
     # What nothing reads, such as a pooler, would get kernels that run.
     program.graph_module.graph.eliminate_dead_code()
     program.graph_module.recompile()

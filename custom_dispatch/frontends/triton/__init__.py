@@ -1,0 +1,1 @@
+"""Kernels of Triton. Triton is no dependency: `cd.triton` loads these files when it is touched."""

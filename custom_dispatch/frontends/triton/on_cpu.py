@@ -1,0 +1,292 @@
+"""A driver for Triton that runs launches on tensors in the CPU's memory.
+
+Triton believes in a GPU of the Ampere generation and compiles for it as ever; a launch runs the PTX
+that comes out through the CPU target. Pointers are passed as numbers, so that views, strides and
+aliases are what they are. In checked mode memory has ends: what tensors of a launch span is a
+buffer, or several tensors together where they overlap.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+
+from custom_dispatch.dataclass import dataclass
+from custom_dispatch.errors import CallError
+from custom_dispatch.frontends.triton.compiling import Code, file_of, kept_code
+from custom_dispatch.kernel.expr import dim
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.names import MAX_NAME_LENGTH, shown
+from custom_dispatch.kernel.operand import In, InOut, Operand, Out, Scalar
+
+CAPABILITY = 80
+_SHARED_BYTES = 163 * 1024
+"""What a block has on an A100."""
+_SCRATCH_ALIGNMENT = 128
+_TYPES = {"i1": "i8", "u1": "i8", "bf16": "bf16", "fp16": "f16", "fp32": "f32", "f32": "f32"}
+_TYPES |= {f"{sign}{bits}": f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)}
+_TYPES["fp64"] = "f64"
+_POINTER = "i64"
+_GRID, _DONE = "grid", "done"
+
+
+@contextmanager
+def launches_on_cpu(*, checked: bool = False, capability: int = CAPABILITY) -> Iterator[None]:
+    """Let launches of Triton run on the CPU within the block; see `testing.triton_on_cpu`."""
+    driver = triton.runtime.driver
+    before = driver._active
+    driver.set_active(Driver(checked=checked, capability=capability))
+    try:
+        yield
+    finally:
+        driver._active = before
+
+
+class Driver(DriverBase):  # type: ignore[misc]
+    """What Triton asks of a driver, for a GPU that is the CPU."""
+
+    def __init__(self, *, checked: bool, capability: int) -> None:
+        self.utils = _Utilities()
+        self.capability = capability
+        where = "cpu:checked" if checked else "cpu"
+        # What Triton keeps of functions it keeps by device: this is none of CUDA's.
+        self.device = f"{where} as sm_{capability}"
+        self.launcher_cls = lambda source, metadata: Launcher(source, metadata, where)
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return False  # Triton does not choose it by itself
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.capability, 32)
+
+    def get_current_device(self) -> str:
+        return self.device
+
+    def set_current_device(self, device: Any) -> None:
+        pass
+
+    def get_current_stream(self, _: Any = None) -> int:
+        return 0  # launches are done when they return
+
+    def get_device_capability(self, _: Any = None) -> tuple[int, int]:
+        return divmod(self.capability, 10)
+
+    def get_active_torch_device(self) -> Any:
+        return sys.modules["torch"].device("cpu")
+
+    def get_device_interface(self) -> Any:
+        return sys.modules["torch"].cpu
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return ty
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        # Times say nothing here: autotuning takes the first configuration.
+        return lambda _, quantiles=None, **__: [1.0] * len(quantiles) if quantiles else 1.0
+
+
+class _Utilities:
+    def get_device_properties(self, _: Any) -> dict[str, int]:
+        sizes = {"max_shared_mem": _SHARED_BYTES, "max_num_regs": 65536, "warpSize": 32}
+        rates = ("sm_clock_rate", "mem_clock_rate", "mem_bus_width")
+        return {**sizes, "multiprocessor_count": 8, **dict.fromkeys(rates, 1)}
+
+    def load_binary(self, *_: Any) -> tuple[object, object, int, int, int]:
+        return object(), object(), 32, 0, 1024  # module, function, registers, spills, threads
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+
+class Launcher:
+    """Runs what Triton compiled of a function."""
+
+    def __init__(self, source: Any, metadata: Any, where: str) -> None:
+        self._types = tuple(source.signature.values())
+        self._code = kept_code(metadata)
+        self._where = where
+        self._kernels: dict[tuple[Place | None, ...], Kernel] = {}
+
+    def __call__(self, x: int, y: int, z: int, *rest: Any) -> None:
+        """Launch: the grid; stream, function, metadata and hooks; the arguments."""
+        arguments = rest[6:]
+        if x * y * z <= 0:
+            return
+        if self._code.launch:
+            raise CallError(
+                f"Triton compiled `{self._code.entry}` to need {self._code.launch}.",
+                expected="a kernel that needs its arguments and shared memory alone",
+                next_step="leave out what needs it, or run it on a GPU.",
+            )
+        pairs = list(_flattened(self._types, arguments))
+        size = self._code.scratch * x * y * z
+        scratch = numpy.zeros(size + _SCRATCH_ALIGNMENT, numpy.uint8)
+        start = -(-scratch.ctypes.data // _SCRATCH_ALIGNMENT) * _SCRATCH_ALIGNMENT
+        pairs += [("*i8", range(start, start + size) if size else None), ("*i8", None)]
+        self._run(pairs, (x, y, z))
+
+    def _run(self, pairs: Sequence[tuple[str, Any]], grid: tuple[int, int, int]) -> None:
+        spans = [_span(self._code.entry, v) if kind[0] == "*" else None for kind, v in pairs]
+        regions = _regions([each for each in spans if each]) if "checked" in self._where else []
+        found = (_places(span, regions) if span else () for span in spans)
+        places = tuple(next(iter(each), None) for each in found)
+        if places not in self._kernels:
+            self._kernels[places] = _kernel(self._code, [kind for kind, _ in pairs], places)
+        memory = [
+            numpy.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start))
+            for start, end in regions
+        ]
+        given: list[Any] = []
+        taken: list[int] = []
+        for (kind, value), span, place in zip(pairs, spans, places, strict=True):
+            if place is not None and place.region not in taken:
+                taken.append(place.region)
+                given.append(memory[place.region])
+            elif place is None:
+                given.append((span[0] if span else 0) if kind[0] == "*" else _number(kind, value))
+        results = self._kernels[places].on(self._where)(
+            *given, numpy.empty((*grid, 0), numpy.uint8)
+        )
+        if memory:
+            for region, result in zip(taken, results, strict=False):  # `done` is the last
+                memory[region][...] = result
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pointer points to: so many bytes behind the start of a region of memory."""
+
+    region: int
+    offset: int
+
+
+def _flattened(types: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Types and values of a kernel's parameters; constants are none."""
+    for kind, value in zip(types, values, strict=True):
+        if isinstance(kind, tuple):
+            yield from _flattened(kind, value)
+        elif kind.startswith("tensordesc"):
+            yield from _described(kind, value)
+        elif kind != "constexpr":
+            yield kind, value
+
+
+def _described(kind: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A tensor descriptor, as code for Ampere takes it."""
+    yield "*" + kind.partition("<")[2].partition("[")[0], value.base
+    yield from (("i64", size) for size in (*value.shape, *value.strides))
+    yield "i1", value.padding == "nan"
+    if hasattr(value, "round_f32_to_tf32"):  # since 3.7
+        yield "i1", value.round_f32_to_tf32
+    yield from (("i32", size) for size in value.shape)
+    yield from (("i64", size) for size in value.strides)
+
+
+def _span(kernel: str, value: Any) -> tuple[int, int] | None:
+    """The first address of a pointer's tensor, and the one behind its last; of an address alone, no
+    more than that.
+    """
+    if isinstance(value, range):
+        return value.start, value.stop
+    if value is None or isinstance(value, int):
+        return None if value is None else (value, value)
+    device = getattr(getattr(value, "device", None), "type", "cpu")
+    if not hasattr(value, "data_ptr") or device != "cpu":
+        what = f"a tensor on {device}" if device != "cpu" else shown(value)
+        raise CallError(
+            f"Kernel `{kernel}` is given {what} for a pointer.",
+            expected="a tensor in the CPU's memory, an address, or None: launches run on the CPU",
+            next_step='make the tensors with device="cpu".',
+        )
+    start, sizes = value.data_ptr(), getattr(value, "shape", (0,))
+    if 0 in sizes:
+        return start, start
+    last = sum((size - 1) * step for size, step in zip(sizes, value.stride(), strict=True))
+    return start, start + (last + 1) * value.element_size()
+
+
+def _regions(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What tensors span, and several as one where they overlap."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(each for each in spans if each[1] > each[0]):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
+
+
+def _places(span: tuple[int, int], regions: Sequence[tuple[int, int]]) -> Iterator[Place]:
+    """Where what tensors span lies; an address without an end lies nowhere."""
+    for index, (start, end) in enumerate(regions):
+        if start <= span[0] < span[1] <= end:
+            yield Place(index, span[0] - start)
+
+
+def _number(kind: str, value: Any) -> Any:
+    if kind.startswith(("fp", "bf", "f")):
+        return float(value)
+    bits = int(kind[1:])
+    number = int(value)
+    return number - (1 << bits) if kind[0] == "i" and number >= 1 << bits - 1 > 1 else number
+
+
+def _kernel(code: Code, kinds: Sequence[str], places: Sequence[Place | None]) -> Kernel:
+    """The code as a kernel, of which the grid is the shape of an operand that has no elements; and
+    with a result, without which nobody would wait for it.
+
+    The first pointer into a region is a buffer, and the others are so many bytes behind it.
+    """
+    head = re.search(r"\.entry\s+[\w$]+\s*\((.*?)\)", code.ptx, re.DOTALL)
+    assert head is not None  # noqa: S101 - Triton wrote it
+    body = code.ptx[head.end(1) :]
+    operands: list[Operand] = []
+    firsts: dict[int, str] = {}
+    kept = []
+    for index, (line, kind, place) in enumerate(
+        zip(head[1].split(","), kinds, places, strict=True)
+    ):
+        name = f"{code.entry}_param_{index}"
+        is_first = place is None or firsts.setdefault(place.region, name) == name
+        if place is None:
+            operands.append(Scalar(f"a{index}", _POINTER if kind[0] == "*" else _TYPES[kind]))
+        else:
+            body = _behind(body, name, firsts[place.region], place.offset)
+        if place is not None and is_first:
+            operands.append(InOut(f"a{index}", "u8", [dim(f"bytes{place.region}")]))
+        if is_first:
+            kept.append(f".param .u64 {name}" if kind[0] == "*" else line.strip())
+    kept += [f".param .u64 {code.entry}_{name}" for name in (_GRID, _DONE)]
+    ptx = code.ptx[: head.start(1)] + ",\n".join(kept) + body
+    grid = [dim(f"grid_{axis}") for axis in "xyz"]
+    plain = re.sub(r"\W", "_", code.entry, flags=re.ASCII)[: MAX_NAME_LENGTH - len("triton_")]
+    return Kernel(
+        f"triton_{plain}",
+        entry=code.entry,
+        objects={f"cuda:sm_{code.arch}": file_of(ptx)},
+        operands=[*operands, In(_GRID, "u8", [*grid, 0]), Out(_DONE, "u8", [1])],
+        block=code.warps * 32,
+        grid=grid,
+        dynamic_shared_memory=code.shared,
+    )
+
+
+def _behind(body: str, name: str, first: str, offset: int) -> str:
+    """A kernel's code that takes one pointer from another one, some bytes before it."""
+
+    def read(found: re.Match[str]) -> str:
+        added = f"\n\tadd.s64 {found[2]}, {found[2]}, {offset};" if offset else ""
+        return f"{found[1]}{found[2]}, [{first}];{added}"
+
+    pattern = rf"(ld\.param\.[ubs]64\s+)(%rd\d+), \[{re.escape(name)}\];"
+    return re.sub(pattern, read, body)

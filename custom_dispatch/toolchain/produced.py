@@ -1,0 +1,26 @@
+"""Kernels whose code the compiler of another language makes when they are built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.target import Target
+from custom_dispatch.phases import say
+from custom_dispatch.toolchain.object_sources import CPU_PTX_ARCH, is_plain
+
+
+def produced(kernel: Kernel, targets: Sequence[Target]) -> Kernel:
+    """A kernel with the code that its producer makes for targets; any other stays as it is.
+
+    The CPU runs the PTX of a plain architecture: the lowest that is asked for, or else the one that
+    it takes of sources.
+    """
+    if kernel.producer is None:
+        return kernel
+    wanted = sorted((t for t in targets if t.is_cuda), key=lambda each: each.cuda_arch)
+    if len(wanted) < len(targets) and not any(map(is_plain, wanted)):
+        wanted = [Target("cuda", CPU_PTX_ARCH), *wanted]
+    wanted.sort(key=is_plain, reverse=True)
+    say(f"code of {kernel.name}")
+    return kernel.with_code({each: kernel.producer.produce(kernel.name, each) for each in wanted})
