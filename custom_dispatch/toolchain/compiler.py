@@ -142,8 +142,17 @@ def does_not_compile(
     return SourceError(
         f"`{request.source.name}` does not compile for {request.arch} ({compiler}).",
         next_step="correct the source where the compiler's message points:",
-        log=log,
+        log=_errors_first(log),
     )
+
+
+_ERROR = re.compile(r"\berror(?: #[\w-]+)?:")
+
+
+def _errors_first(log: str) -> str:
+    """The same messages, which blank lines separate, without warnings before the first error."""
+    messages = re.split(r"\n(?:[ \t]*\n)+", log)
+    return "\n\n".join(sorted(messages, key=lambda message: _ERROR.search(message) is None))
 
 
 # NVRTC's words, and gcc's, which preprocesses for nvcc.

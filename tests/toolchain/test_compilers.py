@@ -87,6 +87,15 @@ def test_a_compile_error_holds_file_and_line_and_nothing_else(
     assert "custom-dispatch-" not in str(caught.value)  # our temporary directories
 
 
+def test_errors_come_before_warnings(compiler: Compiler, write: Write) -> None:
+    source = write("k.cu", kernel("int unused; missing;"))
+    with pytest.raises(SourceError) as caught:
+        compiler.compile(CompileRequest(source, SM_90))
+    first, _, rest = caught.value.log.partition("\n\n")
+    assert first.startswith(f'{source}(1): error: identifier "missing" is undefined\n')
+    assert "warning" in rest
+
+
 def test_warnings_are_kept(compiler: Compiler, write: Write) -> None:
     result = compiler.compile(CompileRequest(write("k.cu", kernel("int unused;")), SM_90))
     assert "warning" in result.log
