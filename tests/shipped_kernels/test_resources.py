@@ -11,7 +11,7 @@ import pytest
 import cuda_kernels
 import custom_dispatch as cd
 
-LARGE = ("convolution", "channels_last")
+LARGE = ("attention", "convolution", "channels_last", "norms")
 MODULES = [
     pytest.param(item.name, marks=[pytest.mark.thorough] * (item.name in LARGE))
     for item in pkgutil.iter_modules(cuda_kernels.__path__)
