@@ -186,7 +186,11 @@ def test_check_compares_with_the_reference(cli: CommandLine) -> None:
     [
         ("lambda lhs, rhs: lhs + rhs", "`product` differs in 1 of 1 elements"),
         ("lambda lhs, rhs: lhs.missing", "the reference fails: AttributeError"),
-        ("lambda lhs, rhs: (lhs, rhs)", "the reference returns 2 results, and the kernel 1"),
+        pytest.param(
+            "lambda lhs, rhs: (lhs, rhs)",
+            "the reference returns 2 results, and the kernel 1",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_check_fails_for_a_wrong_reference(
