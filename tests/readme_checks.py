@@ -25,7 +25,6 @@ from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.incoming import place
-from custom_dispatch.toolchain.images import read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 
 n = cd.dim("n")
@@ -307,9 +306,7 @@ def _cubin(bench: Bench) -> None:
     path = bench.root / "copy.cubin"
     path.write_bytes(assemble(item.data, item.target.cuda_arch).cubin)
     objects = {"cuda:sm_80": path}
-    (adapted,) = bench.build(source=None, objects=objects, operands=[Y, X, COUNT]).objects
-    places = [kernel.parameters for kernel in read_cubin(adapted.data).values()]
-    assert places == [((8, 8), (0, 8), (16, 4))]
+    bench.build(source=None, objects=objects, operands=[Y, X, COUNT])
 
 
 @row("An empty array")

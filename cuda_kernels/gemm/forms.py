@@ -124,38 +124,6 @@ _TILES = (
     Form(SMALL, SplitK(64, 64, 12, 2)),
     Form(SMALL, SplitK(64, 96, 10, 2)),
     Form(SMALL, SplitK(64, 128, 8, 2)),
-    Form(SMALL, Align1(64, 64, split=8), align1=True),
-    Form(SMALL, Align1(32, 64, split=8), align1=True),
-    Form(SMALL, Align1(16, 128, split=8), align1=True),
-    Form(MEDIUM, Align1(128, 128), align1=True),
-    *(
-        Form(MEDIUM, each)
-        for each in (
-            ClusterTile(48, 64, columns=2),
-            ClusterTile(64, 64, columns=2),
-            ClusterTile(80, 64, columns=2),
-            ClusterTile(96, 64, columns=2),
-            ClusterTile(112, 64, columns=2),
-            ClusterTile(64, 128, columns=2),
-            ClusterTile(80, 128, columns=2),
-            ClusterTile(96, 128, columns=2),
-            ClusterTile(112, 128, columns=2),
-            ClusterTile(128, 128, columns=2),
-            ClusterTile(144, 128, columns=2),
-            ClusterTile(160, 128, columns=2),
-            ClusterTile(192, 128, columns=2),
-            ClusterTile(224, 128, columns=2),
-            ClusterTile(80, 64, rows=2, columns=2),
-            ClusterTile(64, 64, rows=2, columns=4),
-            ClusterTile(112, 128, rows=2, columns=2),
-            ClusterTile(96, 128, split=3),
-            ClusterTile(80, 128, split=4),
-            ClusterTile(48, 128, split=3),
-            ClusterTile(112, 128, columns=2, split=2),
-            ClusterTile(144, 128, split=3),
-            ClusterTile(112, 128, split=4),
-        )
-    ),
 )
 """Tables say which is for which sizes; where there is none, the first that takes them is. Fewer
 tiles than multiprocessors leave some of these idle: then tiles are smaller, or blocks split k."""
