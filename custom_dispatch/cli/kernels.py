@@ -23,7 +23,6 @@ from custom_dispatch.kernel.names import chosen, type_name
 
 Item = TypeVar("Item")
 
-_PACKAGE = Path(__file__).parents[1]
 _CUDA = ".cu"
 
 _EVERY_PATTERN = "everything"

@@ -19,8 +19,6 @@ Grid = tuple[Expr, Expr, Expr]
 MAX_BLOCK_THREADS = 1024
 MAX_BLOCK: Block = (1024, 1024, 64)
 MAX_GRID: Block = (2**31 - 1, 65535, 65535)
-MAX_STATIC_SHARED_BYTES = 48 * 1024
-"""Shared memory a block may declare statically; what exceeds it must be dynamic."""
 
 # Shared memory a block may use at most, static and dynamic together, in bytes: same table,
 # "Maximum amount of shared memory per thread block".

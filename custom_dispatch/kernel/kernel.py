@@ -28,6 +28,8 @@ from custom_dispatch.kernel.sources import (
 )
 from custom_dispatch.kernel.target import Target
 
+_CODE = {"source": "a source", "objects": "objects", "producer": "a producer"}
+"""Where a kernel's code comes from, and what errors call it."""
 _WITH_DIMS = ("operands", "grid", "requires", "flops", "bytes_moved")
 
 
@@ -196,11 +198,11 @@ class Kernel(Callee):
             rest = () if other is None else (base if other == "base" else getattr(self, other),)
             name = vars(self).get("name", "")  # it is the first part
             object.__setattr__(self, part.name, check(name, value, *rest))
-        if sum(map(bool, (self.source, self.objects, self.producer))) != 1:
-            neither = not self.source and not self.objects
+        there = [name for name in _CODE if getattr(self, name)]
+        if len(there) != 1:
+            has = f"both {' and '.join(_CODE[name] for name in there)}"
             raise DeclarationError(
-                f"Kernel `{self.name}` has {'neither' if neither else 'both'} a source "
-                f"{'nor' if neither else 'and'} objects.",
+                f"Kernel `{self.name}` has {has if there else 'neither a source nor objects'}.",
                 expected="one of them",
                 next_step='give source="kernel.cu" or objects={"cuda:sm_90": "kernel.ptx"}.',
             )
@@ -314,6 +316,7 @@ class Kernel(Callee):
             if (item.entry, item.block, item.dynamic_shared_memory)
             != (own.entry, own.block, own.dynamic_shared_memory)
         }
+        others |= {str(target): item for target, item in self.implementations}
         return self._again(
             producer=None,
             objects={str(target): item.path for target, item in made.items()},
@@ -340,7 +343,7 @@ class Kernel(Callee):
         target, item = implementation
         others: dict[str, Any] = {"implementations": None}
         if "source" in item.given or "objects" in item.given:
-            others |= {"source": None, "objects": None}
+            others |= dict.fromkeys(_CODE)
         with sources.naming(self.name, target):
             return target, self._again(**{**others, **item.given})
 

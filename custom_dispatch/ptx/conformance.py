@@ -18,7 +18,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.ptx.foreign import unread as unread_of
+from custom_dispatch.ptx.foreign import unread
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter
 from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten, named_by
 from custom_dispatch.reachable import reachable
@@ -45,7 +45,8 @@ def check_module(
         check_rewritten(entry.name, names, kernel.name, kernel.abi, origin)
     else:
         found = tuple(map(_describe, entry.parameters))
-        idle = [parameter.name for parameter in unread_of(entry)]
+        has_more = len(found) > len(kernel.abi.parameters)
+        idle = [parameter.name for parameter in unread(entry)] if has_more else []
         check_parameters(kernel.name, kernel.abi, found, f"`{origin}`", idle)
         _check_parameter_kinds(kernel, entry, origin)
     check_block(kernel, entry.max_threads, entry.required_threads, f"`{origin}`")
@@ -114,15 +115,15 @@ def check_parameters(
     """Compare an entry's parameters with a declaration's C signature.
 
     - `found`: a description and a size in bytes, for every parameter in order.
-    - `idle`: the names of those that nothing reads.
+    - `idle`: where there are more than declared, the names of those that nothing reads.
     """
     wanted = abi.parameters
     if len(found) != len(wanted):
         declared = ", ".join(parameter.operand.name for parameter in wanted)
-        unread = f", of which nothing reads {', '.join(f'`{name}`' for name in idle)}"
+        names = ", ".join(f"`{name}`" for name in idle)
         raise PtxError(
             f"Kernel `{kernel}`: its entry in {origin} takes {len(found)} parameters"
-            + (f"{unread}." if idle and len(found) > len(wanted) else "."),
+            + (f", of which nothing reads {names}." if idle else "."),
             expected=f"{len(wanted)}, as declared: {declared}",
             next_step="make the declaration's operands and the C signature agree.",
         )

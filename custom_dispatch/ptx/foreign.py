@@ -14,8 +14,9 @@ from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter
 from custom_dispatch.ptx.rewrite import is_rewritten, named_by
+from custom_dispatch.ptx.stream import FOR_DEBUGGERS
 
-_FOR_DEBUGGERS = re.compile(r"^[ \t]*\.(?:language|loc_intermediate)\b[^\n]*", re.MULTILINE)
+_FOR_DEBUGGERS = re.compile(rf"^[ \t]*{FOR_DEBUGGERS}", re.MULTILINE)
 _TARGET = re.compile(r"^([ \t]*\.target[ \t]+sm_(\d+))[af]\b", re.MULTILINE)
 
 

@@ -19,16 +19,17 @@ T = TypeVar("T")
 
 _NEXT_STEP = "give PTX as nvcc -ptx, NVRTC or cuobjdump -ptx print it"
 
+FOR_DEBUGGERS = r"\.(?:language|loc_intermediate)\b[^\n]*"
 _SPACE = " \t\r\f\v\n"
 _TOKEN = re.compile(
-    r"""
+    rf"""
     [ \t\r\f\v\n]*+
     (?:
-      (?P<comment>//[^\n]*|\.(?:language|loc_intermediate)\b[^\n]*)
+      (?P<comment>//[^\n]*|{FOR_DEBUGGERS})
     | (?P<block>/\*)
     | (?P<string>"(?:[^"\\\n]|\\[^\n])*")
     | (?P<word>\.(?:[A-Za-z0-9_$%]++|::)*+|(?:[A-Za-z0-9_$%.]++|::)++)
-    | (?P<mark>[-+*/~!@|&^?:;,=<>(){}\[\]#])
+    | (?P<mark>[-+*/~!@|&^?:;,=<>(){{}}\[\]#])
     | (?P<end>\Z)
     )
     """,

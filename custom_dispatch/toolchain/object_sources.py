@@ -162,11 +162,7 @@ class FromSources:
             entries=compiled.entries,
         )
         return self.stored.validate(
-            item,
-            plan.kernels,
-            kernel.source.name,
-            for_cpu=for_cpu,
-            form=self.form,
+            item, plan.kernels, kernel.source.name, for_cpu=for_cpu, form=self.form
         )
 
     def describe(self, plan: Plan, /) -> ModuleSource | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,19 @@ def test_each_target_has_its_own_shared_memory() -> None:
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((128, 96), (96, 192)))
     want = a.astype("f") @ b.astype("f")
     assert np.abs(product.on("cpu")(a, b) - want).max() < 0.02
+
+
+def test_a_target_may_have_code_of_another_language(tmp_path: Path) -> None:
+    source = tmp_path / "own.cu"
+    source.write_text(
+        'extern "C" __global__ void own(const float* x, const float* y, float* out, int n) {\n'
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < n) out[i] = x[i] - y[i];\n}\n"
+    )
+    own = cd.Implementation(source=source, entry="own", block=256, grid=cd.ceildiv(n, 256))
+    add = declared(name="or_less", requires=[n % 16 == 0], implementations={"cpu": own})
+    x = np.arange(32, dtype="f")
+    assert (add(x, np.ones(32, "f")) == x - 1).all()
 
 
 def test_a_number_that_is_one_is_no_parameter() -> None:

@@ -136,6 +136,7 @@ def test_a_kernel_has_a_source_or_objects(declare: Declare) -> None:
         ({"source": None}, "neither a source nor objects"),
         ({"source": None, "objects": {}}, "neither a source nor objects"),
         ({"objects": {"cuda:sm_80": "a.ptx"}}, "both a source and objects"),
+        ({"producer": object()}, "both a source and a producer"),
     ):
         with pytest.raises(DeclarationError) as caught:
             declare(**changes)
