@@ -56,6 +56,19 @@ def test_launches_compile_with_nothing_declared() -> None:
     torch.testing.assert_close(last, 1 - z)
 
 
+def test_what_a_launch_leaves_out_has_its_default(caplog: pytest.LogCaptureFixture) -> None:
+    def model(x: torch.Tensor) -> torch.Tensor:
+        y = torch.empty_like(x)
+        functions.shifted[(2,)](x, y, x.numel())
+        return y
+
+    x = torch.randn(2000)
+    with caplog.at_level("WARNING", "torch"):
+        module = cd.torch.compile(Model(model), (x,), ["cpu"])
+    assert not [each for each in caplog.messages if "every input is mutated" in each]
+    assert torch.equal(torch.from_dlpack(cd.load(module, "cpu").main(x)), x + 2)
+
+
 def test_sizes_may_be_open() -> None:
     x, y = torch.randn(2, 5000)
     size = torch.export.Dim("n", min=2)

@@ -53,6 +53,12 @@ def negate(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
 
 
 @triton.jit
+def shifted(x_ptr, y_ptr, n, BY: tl.constexpr = 2, BLOCK: tl.constexpr = 1024):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n) + BY, mask=i < n)
+
+
+@triton.jit
 def too_far(x_ptr, y_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(y_ptr + i, tl.load(x_ptr + i + 1))  # its last element is behind the end

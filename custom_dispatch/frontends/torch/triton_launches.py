@@ -24,14 +24,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In, InOut, Operand, Out, Scalar
 
-_EMPTY = (
-    "empty",
-    "empty_like",
-    "new_empty",
-    "empty_strided",
-    "new_empty_strided",
-    "empty_permuted",
-)
+_EMPTY = ("empty", "empty_like", "empty_strided", "empty_permuted")
 _MOST_I32 = 2**31 - 1
 _HEX_DIGITS = 8
 
@@ -231,7 +224,7 @@ class _Launch:
         if name not in self.written:
             return In(name, kind, shape)
         is_new = isinstance(node.target, torch._ops.OpOverload) and (
-            node.target._schema.name.removeprefix("aten::") in _EMPTY
+            node.target._schema.name.removeprefix("aten::").removeprefix("new_") in _EMPTY
         )
         return (Out if is_new else InOut)(name, kind, shape)
 

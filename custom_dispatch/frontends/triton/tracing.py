@@ -36,6 +36,15 @@ def launches_traced(wrap: Callable[[Any], Any], stand_in: type) -> Iterator[None
                     known = dict(zip(inner.arg_names, arguments, strict=False))
                     given[name] = value({**known, **given})
                 inner = inner.fn
+            plain, chosen = (
+                inner,
+                {key for each in getattr(inner, "configs", ()) for key in each.kwargs},
+            )
+            while not hasattr(plain, "params"):
+                plain = plain.fn
+            for item in plain.params[len(arguments) :]:  # PyTorch wants those with defaults, too
+                if item.has_default and item.name not in chosen:
+                    given.setdefault(item.name, item.default)
             return wrap(inner)[grid](*arguments, **given)
 
         return launch
