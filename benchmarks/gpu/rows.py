@@ -19,6 +19,7 @@ torch.compile's time.
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -71,10 +72,15 @@ def items() -> dict[str, cd.Kernel | cd.Choice]:
     return {item.name: item for item in found if isinstance(item, cd.Kernel | cd.Choice)}
 
 
-def kernels() -> list[cd.Kernel]:
-    """What is built."""
-    every = [item.kernels if isinstance(item, cd.Choice) else (item,) for item in items().values()]
-    return [kernel for each in every for kernel in each]
+def kernels(only: str) -> list[cd.Kernel]:
+    """What is built, of what a regular expression finds."""
+    chosen = [item for name, item in items().items() if re.search(only, name)]
+    return [k for item in chosen for k in (item.kernels if isinstance(item, cd.Choice) else [item])]
+
+
+def is_wanted(only: str) -> Callable[[str, str], bool]:
+    """Whether an operation of a type is one that a regular expression finds."""
+    return lambda name, kind: re.search(only, f"{name}_{kind}") is not None
 
 
 @dataclass(frozen=True)
@@ -132,18 +138,18 @@ class Kernels:
         return lambda: native.enqueue(torch.cuda.current_stream().cuda_stream)
 
 
-def check(directory: Path, most: int) -> int:
+def check(directory: Path, most: int, only: str) -> int:
     """Run odd sizes and addresses, of rows up to `most` elements."""
     import torch
 
-    built, tally = Kernels(directory), gpu_command.Tally()
+    built, tally, wanted_of = Kernels(directory), gpu_command.Tally(), is_wanted(only)
 
     def drawn(dtype: Any, offset: int, *shape: int) -> Any:
         count = torch.Size(shape).numel() + offset
         return torch.randn(count, device="cuda").mul(2).to(dtype)[offset:].view(shape)
 
     for op in [*ops(), *elementwise_ops()]:
-        for kind in KINDS:
+        for kind in filter(partial(wanted_of, op.name), KINDS):
             dtype = getattr(torch, TORCH_TYPES[kind])
             for columns in (size for size in CHECKED if size <= most):
                 rows = 7 if columns < 9000 else 2
@@ -172,7 +178,7 @@ def check(directory: Path, most: int) -> int:
                     tally.add(what, _problem(kind, ys, wanted, whole, of_y))
     for kind in KINDS:
         dtype = getattr(torch, TORCH_TYPES[kind])
-        for name, sizes, last in images():
+        for name, sizes, last in (each for each in images() if wanted_of(each[0], kind)):
             x, w, b, grouping, y = image(dtype, sizes, last)
             x += 3
             y.fill_(torch.nan)
@@ -258,12 +264,17 @@ def warm_part(kinds: tuple[str, ...], seed: int | None, part: str) -> None:
     torch.cuda.synchronize()
 
 
-def run(directory: Path, kinds: tuple[str, ...], seconds: float, seed: int | None) -> list[Row]:
+def run(
+    directory: Path, kinds: tuple[str, ...], seconds: float, seed: int | None, only: str
+) -> list[Row]:
     """Time everything; beside torch.compile as long as there is time."""
     import torch
 
     built, found, start = Kernels(directory), list[Row](), time.monotonic()
+    wanted = is_wanted(only)
     for op, kind, rows, columns in cases(kinds, seed):
+        if not wanted(op.name, kind):
+            continue
         dtype = getattr(torch, TORCH_TYPES[kind])
         size = rows * columns * torch.tensor([], dtype=dtype).itemsize
         buffers = max(1, min(MOST_BUFFERS, ROTATED // size))
@@ -295,7 +306,7 @@ def run(directory: Path, kinds: tuple[str, ...], seconds: float, seed: int | Non
         found.append(Row(f"{op.name}_{kind}", rows, columns, ours, copy, beside))
         print(found[-1], flush=True)
     for kind in kinds:
-        for name, sizes, last in images():
+        for name, sizes, last in (each for each in images() if wanted(each[0], kind)):
             dtype, groups = getattr(torch, TORCH_TYPES[kind]), sizes[4]
             sets = [image(dtype, sizes, last) for _ in range(4)]
             launches = [
@@ -325,26 +336,28 @@ def main() -> int:
     parser.add_argument("--warm", action="store_true", help="fill torch.compile's cache alone")
     parser.add_argument("--part", default="", help="a share of that, in this process: 0/14")
     parser.add_argument("--seed", type=int, help="draw sizes instead of those that are kept")
+    parser.add_argument("--only", default="", help="kernels that this regular expression finds")
     options = parser.parse_args()
     kinds = tuple(options.kinds.split(","))
     if options.what == "build":
-        library = cd.build(kernels(), list(TARGETS.values()), image="cubin")
+        library = cd.build(kernels(options.only), list(TARGETS.values()), image="cubin")
         gpu_objects.write(options.directory, [library])
         return 0
     if options.what == "check":
-        return check(options.directory, options.most)
+        return check(options.directory, options.most, options.only)
     if options.warm or options.part:
         if options.part:
             warm_part(kinds, options.seed, options.part)
         else:
             warm(kinds, options.seed)
         return 0
-    rows = run(options.directory, kinds, options.seconds, options.seed)
+    rows = run(options.directory, kinds, options.seconds, options.seed, options.only)
     print(f"{sum(row.holds for row in rows)} of {len(rows)} hold")
     if options.save:
         content = [asdict(row) for row in rows]
         command = f"gpu.rows run --kinds {options.kinds}"
         command += "" if options.seed is None else f" --seed {options.seed}"
+        command += f" --only {options.only}" if options.only else ""
         gpu_command.save(options.save, command, rows=content)
     return 0 if all(row.holds for row in rows) else 1
 

@@ -32,8 +32,7 @@ __device__ __forceinline__ Moments merged(const Moments& one, const Moments& oth
 template <int Threads, int Blocks, int Count, class T>
 __device__ __forceinline__ void normalise(const T* x, const T* weight, const T* bias, T* y, int channels, int groups,
                                           int of_group, int size, float epsilon, float slope, int activation) {
-  __shared__ Moments parts[Threads], found[kMostGroups];
-  __shared__ float3 normals[kMostGroups];
+  __shared__ Moments parts[Threads], found[kMostGroups], of_all_blocks[kMostGroups];
   // A group that is wider than a block is its only one.
   const int units = groups * of_group / Count, across = min(units, Threads), of_one = min(of_group / Count, Threads);
   const int lanes = Threads / across, thread = threadIdx.x, column = thread % across, group = column / of_one;
@@ -67,25 +66,17 @@ __device__ __forceinline__ void normalise(const T* x, const T* weight, const T* 
   }
   if constexpr (Blocks > 1) {
     cluster_sync();
-  } else {
-    __syncthreads();
-  }
-  for (int which = thread / 32; which < groups; which += Threads / 32) {
-    Moments all = found[which];
-    if constexpr (Blocks > 1) {
-      all = thread % 32 < Blocks ? from_block(found[which], thread % 32) : Moments{0.0f, 0.0f, 0.0f};
+    for (int which = thread / 32; which < groups; which += Threads / 32) {
+      Moments all{0.0f, 0.0f, 0.0f};
+      if (thread % 32 < Blocks) all = from_block(found[which], thread % 32);
       all = MergeMoments()(all, 32);
+      if (thread % 32 == 0) of_all_blocks[which] = all;
     }
-    const Normalised normal(base_of(which), all, epsilon);
-    if (thread % 32 == 0) normals[which] = make_float3(normal.about, normal.correction, normal.scale);
   }
   __syncthreads();
   if constexpr (Blocks > 1) cluster_arrive();  // what others found was read
+  const Normalised normal(base_of(group), (Blocks > 1 ? of_all_blocks : found)[group], epsilon);
 
-  Normalised normal(0.0f, Moments{1.0f, 0.0f, 0.0f}, 1.0f);
-  normal.about = normals[group].x;
-  normal.correction = normals[group].y;
-  normal.scale = normals[group].z;
   for (int unit = column; unit < units; unit += Threads) {
     const T* from = x + unit * Count;
     T* to = y + unit * Count;
