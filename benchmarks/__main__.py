@@ -24,6 +24,7 @@ NEEDS = {
     "gpu.limiters": "a GPU and ncu, to run",
     "gpu.sanitize": "a GPU and compute-sanitizer, to run",
     "gpu.scratch": "a GPU, to run",
+    "gpu.triton_kernels": "a GPU, PyTorch and Triton, to run",
     "pages.kernels": "matplotlib, for --pictures",
 }
 """What others need than most of their folder."""
