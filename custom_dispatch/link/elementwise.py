@@ -4,83 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partialmethod
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
+from iree.compiler.dialects import arith, linalg, tensor
 
 from custom_dispatch.link.constants import element_of
 from custom_dispatch.link.operations import create, integer, size_of
 
-_ORDERED_EQUAL, _ORDERED_LESS, _UNORDERED_UNEQUAL = 1, 4, 13
-"""`arith.cmpf`'s predicates. Of NaN, the last one alone is true."""
-_BIT = "i1"
 
-
-class Arithmetic:
-    """Makes operations on floats of one type, where the insertion point is."""
-
-    def __init__(self, kind: ir.Type) -> None:
-        self.kind = kind
-
-    def constant(self, number: float) -> Any:
-        """A number."""
-        return create("arith.constant", self.kind, value=ir.FloatAttr.get(self.kind, number))
-
-    def compute(self, name: str, *operands: Any) -> Any:
-        """An operation whose result is a float."""
-        return create(name, self.kind, *operands)
-
-    add = partialmethod(compute, "arith.addf")
-    subtract = partialmethod(compute, "arith.subf")
-    multiply = partialmethod(compute, "arith.mulf")
-    divide = partialmethod(compute, "arith.divf")
-
-    def widened(self, number: Any) -> Any:
-        """A float of this type or a smaller one, as one of this type."""
-        element = element_of(number)
-        if element is not None:  # rounded to its own type, which the compiler would see through
-            return self.constant(ir.FloatAttr(element).value)
-        return number if number.type == self.kind else self.compute("arith.extf", number)
-
-    def narrowed(self, number: Any, kind: ir.Type) -> Any:
-        """A float as one of another type, which is not larger."""
-        return number if number.type == kind else create("arith.truncf", kind, number)
-
-    def equal(self, first: Any, second: Any) -> Any:
-        """Whether floats are the same number; false of NaN."""
-        return _compare(_ORDERED_EQUAL, first, second)
-
-    def less(self, first: Any, second: Any) -> Any:
-        """Whether a float is less than another; false of NaN."""
-        return _compare(_ORDERED_LESS, first, second)
-
-    def unequal(self, first: Any, second: Any) -> Any:
-        """Whether floats are not the same number; true of NaN."""
-        return _compare(_UNORDERED_UNEQUAL, first, second)
-
-    def both(self, first: Any, second: Any) -> Any:
-        """The conjunction of two conditions."""
-        return create("arith.andi", first.type, first, second)
-
-    def either(self, first: Any, second: Any) -> Any:
-        """The disjunction of two conditions."""
-        return create("arith.ori", first.type, first, second)
-
-    def select(self, condition: Any, first: Any, second: Any) -> Any:
-        """The first float where the condition holds, else the second."""
-        return create("arith.select", self.kind, condition, first, second)
-
-
-def is_odd(integer: Any) -> Any:
-    """Whether an integer is odd: its lowest bit."""
-    return create("arith.trunci", ir.Type.parse(_BIT), integer)
-
-
-def _compare(predicate: int, first: Any, second: Any) -> Any:
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
-    return create("arith.cmpf", ir.Type.parse(_BIT), first, second, predicate=attribute)
+def as_float(number: Any, kind: ir.Type) -> Any:
+    """A float as one of another type, where the insertion point is."""
+    if number.type == kind:
+        return number
+    if number.type.width > kind.width:
+        return arith.truncf(kind, number)
+    element = element_of(number)
+    if element is None:
+        return arith.extf(kind, number)
+    # Rounded to its own type, which the compiler would see through.
+    return arith.constant(kind, ir.FloatAttr(element).value)
 
 
 def over_elements(op: ir.Operation) -> ir.Operation:
@@ -88,9 +31,13 @@ def over_elements(op: ir.Operation) -> ir.Operation:
 
     Constants whose elements are all the same are constants in its body, too.
 
-    Returns: the same operation on elements, in the body of the other.
+    Returns: the same operation on elements, in the body of the other; an operation on numbers as it
+    is.
     """
-    kind, inner = op.result.type, []
+    kind = op.result.type
+    if not isinstance(kind, ir.RankedTensorType):
+        return op
+    inner: list[ir.Operation] = []
     numbers = [element_of(item) for item in op.operands]
     axes = tuple(range(kind.rank))
     given = [
@@ -102,16 +49,17 @@ def over_elements(op: ir.Operation) -> ir.Operation:
     def body(*elements: Any) -> Any:
         rest = iter(elements)
         operands = [
-            next(rest) if number is None else create("arith.constant", number.type, value=number)
+            next(rest) if number is None else arith.constant(number.type, number)
             for number in numbers
         ]
         inner.append(ir.Operation.create(op.name, [kind.element_type], operands))
         return inner[0].result
 
-    like = Indexed(op.operands[0], axes)
-    result = loops_over(axes, given, body, None, kind.element_type, [like])
+    with ir.InsertionPoint(op), op.location:
+        like = Indexed(op.operands[0], axes)
+        result = loops_over(axes, given, body, None, kind.element_type, [like])
     op.result.replace_all_uses_with(result.value)
-    op.erase()
+    op.operation.erase()
     return inner[0]
 
 
@@ -143,43 +91,20 @@ def loops_over(
 
     Its result begins as `start`, unless that is None; the body gets it as the last argument.
     """
-    axes = tuple(sorted(axes)) if isinstance(axes, set) else axes
+    axes = tuple(sorted(axes)) if isinstance(axes, set) else tuple(axes)
     dims = sorted({*axes, *(dim for item in given for dim in item.axes)})
-    sizes = [next(item for item in sized if dim in item.axes).size(dim) for dim in axes]
-    shape = [size if isinstance(size, int) else ir.ShapedType.get_dynamic_size() for size in sizes]
-    result = ir.RankedTensorType.get(shape, kind)
-    out = create("tensor.empty", result, *(size for size in sizes if not isinstance(size, int)))
+    out = tensor.empty(
+        [next(item for item in sized if dim in item.axes).size(dim) for dim in axes], kind
+    )
     if start is not None:
-        number = create("arith.constant", kind, value=ir.FloatAttr.get(kind, start))
-        out = linalg.fill(number, outs=[out])
+        out = linalg.fill(arith.constant(kind, start), outs=[out])
     maps = [
-        ir.AffineMapAttr.get(
-            ir.AffineMap.get(len(dims), 0, [ir.AffineDimExpr.get(dims.index(dim)) for dim in item])
-        )
+        ir.AffineMap.get(len(dims), 0, [ir.AffineDimExpr.get(dims.index(dim)) for dim in item])
         for item in (*(item.axes for item in given), axes)
     ]
-    parallel, reduction = (
-        ir.Attribute.parse(f"#linalg.iterator_type<{name}>") for name in ("parallel", "reduction")
-    )
-    operands = [*(item.value for item in given), out]
-    generic = ir.Operation.create(
-        "linalg.generic",
-        results=[result],
-        operands=operands,
-        regions=1,
-        attributes={
-            "indexing_maps": ir.ArrayAttr.get(maps),
-            "iterator_types": ir.ArrayAttr.get(
-                [parallel if dim in axes else reduction for dim in dims]
-            ),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(given), 1]),
-        },
-    )
-    kinds = [item.type.element_type for item in operands]
-    block = ir.Block.create_at_start(generic.regions[0], kinds, [ir.Location.current] * len(kinds))
-    with ir.InsertionPoint(block):
-        ir.Operation.create("linalg.yield", operands=[body(*block.arguments)])
-    return Indexed(generic.result, tuple(axes))
+    iterators = ["parallel" if dim in axes else "reduction" for dim in dims]
+    loops = linalg.generic([item.value for item in given], [out], maps, iterators)
+    return Indexed(loops(body), axes)
 
 
 def hidden_copy(tensor: Any) -> Any:
@@ -204,13 +129,13 @@ def hide_results(loops: ir.Operation) -> None:
 
 
 def _hidden_bit() -> Any:
-    bit = ir.Type.parse(_BIT)
+    bit = ir.IntegerType.get_signless(1)
     return create("util.optimization_barrier", bit, integer(1, bit))
 
 
 def _hidden(value: Any, always: Any) -> Any:
     """The same element, chosen by a condition that is always true."""
-    cast = "arith.uitofp" if isinstance(value.type, ir.FloatType) else "arith.extui"
+    cast = arith.uitofp if isinstance(value.type, ir.FloatType) else arith.extui
     # Not a constant, which might be that of all elements.
-    other = always if value.type == always.type else create(cast, value.type, always)
-    return create("arith.select", value.type, always, value, other)
+    other = always if value.type == always.type else cast(value.type, always)
+    return arith.select(always, value, other)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith
 
-from custom_dispatch.link.operations import UNEQUAL, compare_integers, create, integer
+from custom_dispatch.link.operations import create, integer
 
 _RECORDED = "custom_dispatch.recorded"
 """A global: whether a command was recorded since the last barrier."""
@@ -80,7 +81,7 @@ def keep_order(module: ir.Module, function: Any) -> None:
             recorded = create("util.global.load", ir.IndexType.get(), **symbol)
             now = integer(0)
             if kind == _BARRIER:
-                wanted = compare_integers(UNEQUAL, recorded, now)
+                wanted = arith.cmpi(arith.CmpIPredicate.ne, recorded, now)
                 chosen = ir.Operation.create("scf.if", operands=[wanted], regions=2)
                 block = chosen.regions[0].blocks.append()
                 ir.Operation.create("scf.yield", ip=ir.InsertionPoint(block))

@@ -74,15 +74,20 @@ def integer(number: int, kind: ir.Type | None = None) -> Any:
     return create("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
-EQUAL, UNEQUAL = 0, 1
-"""Predicates of `arith.cmpi`."""
+def copy_body(block: ir.Block, known: dict[ir.Value, Any]) -> list[Any]:
+    """Copy a block's operations where the insertion point is; return what is in the place of those
+    values that its last operation takes.
 
-
-def compare_integers(predicate: int, first: Any, second: Any) -> Any:
-    """Whether two integers or indices compare so: EQUAL or UNEQUAL."""
-    bit = ir.IntegerType.get_signless(1)
-    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)
-    return create("arith.cmpi", bit, first, second, predicate=attribute)
+    `known`: what is in the place of its arguments.
+    """
+    *body, end = [item.operation for item in block.operations]
+    for op in body:
+        copy = op.clone().operation
+        copy.location = ir.Location.current
+        for index, value in enumerate(op.operands):
+            copy.operands[index] = known.get(value, value)
+        known |= dict(zip(op.results, copy.results, strict=True))
+    return [known.get(value, value) for value in end.operands]
 
 
 def size_of(tensor: Any, axis: int) -> Any:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith, math
 
 from custom_dispatch.errors import ModelError
-from custom_dispatch.link.elementwise import Arithmetic, Indexed, loops_over
-from custom_dispatch.link.operations import create, operations_of
+from custom_dispatch.link.elementwise import Indexed, as_float, loops_over
+from custom_dispatch.link.operations import copy_body, operations_of
 
 _ATTENTION = "iree_linalg_ext.attention"
 _ONLINE = "iree_linalg_ext.online_attention"
@@ -73,7 +74,7 @@ class _Attention:
     def write(self) -> Any:
         """Make the operations; return the result."""
         kind = self.out.value.type.element_type
-        of = Arithmetic(ir.F64Type.get() if kind == ir.F64Type.get() else ir.F32Type.get())
+        wide = kind if kind == ir.F64Type.get() else ir.F32Type.get()
         keys = set(self.key.axes) & set(self.value.axes) - set(self.out.axes)
         rows = {*self.query.axes, *self.key.axes} - self._multiplied - keys
         places, axes = rows | keys, self.out.axes
@@ -82,53 +83,48 @@ class _Attention:
         lowest = float("-inf")
 
         def plus_product(first: Any, second: Any, total: Any) -> Any:
-            product = of.compute("arith.mulf", of.widened(first), of.widened(second))
-            return of.compute("arith.addf", total, product)
+            return arith.addf(total, arith.mulf(as_float(first, wide), as_float(second, wide)))
 
         def loops(dims: Any, given: Any, body: Any, start: float | None = None) -> Indexed:
-            return loops_over(dims, given, body, start, of.kind, sized)
+            return loops_over(dims, given, body, start, wide, sized)
 
         scores = loops(places, (self.query, self.key), plus_product, 0.0)
-        scores = loops(places, (scores, *masks), lambda *x: self._score(of, *x[:-1]))
-        highest = loops(rows, (scores,), lambda *x: of.compute("arith.maximumf", *x), lowest)
-        weights = loops(places, (scores, highest), lambda *x: _weight(of, *x[:-1]))
-        total = loops(rows, (weights,), lambda *x: of.compute("arith.addf", *x), 0.0)
+        scores = loops(places, (scores, *masks), lambda *x: self._score(*x[:-1]))
+        highest = loops(rows, (scores,), arith.maximumf, lowest)
+        weights = loops(places, (scores, highest), _weight)
+        total = loops(rows, (weights,), arith.addf, 0.0)
         mixed = loops(axes, (weights, self.value), plus_product, 0.0)
 
-        def mean(first: Any, second: Any, _: Any) -> Any:
-            return of.narrowed(_mean(of, first, second), kind)
+        def mean(mixed: Any, total: Any, _: Any) -> Any:
+            zero = arith.constant(wide, 0.0)
+            quotient = arith.divf(mixed, total)
+            return as_float(arith.select(_equal(total, zero), zero, quotient), kind)
 
         return loops_over(axes, (mixed, total), mean, None, kind, sized).value
 
-    def _score(self, of: Arithmetic, product: Any, mask: Any = None) -> Any:
+    def _score(self, product: Any, mask: Any = None) -> Any:
         """A product of a query and a key, as the softmax takes it."""
-        score = of.compute("arith.mulf", product, of.widened(self.scale))
+        wide = product.type
+        score = arith.mulf(product, as_float(self.scale, wide))
         block = self.op.regions[0].blocks[0]
-        moved = {block.arguments[0]: of.narrowed(score, block.arguments[0].type)}
-        for op in block.operations:
-            if op.operation.name == "iree_linalg_ext.yield":
-                score = of.widened(moved.get(op.operands[0], op.operands[0]))
-                break
-            copy = op.operation.clone()
-            for index, item in enumerate(copy.operands):
-                copy.operands[index] = moved.get(item, item)
-            moved.update(zip(op.operation.results, copy.results, strict=True))
+        argument = block.arguments[0]
+        (score,) = copy_body(block, {argument: as_float(score, argument.type)})
+        score = as_float(score, wide)
         if mask is None:
             return score
         if isinstance(mask.type, ir.IntegerType):
             if mask.type.width != 1:
-                mask = create("arith.trunci", ir.IntegerType.get_signless(1), mask)
-            return of.select(mask, score, of.constant(float("-inf")))
-        return of.compute("arith.addf", score, of.widened(mask))
+                mask = arith.trunci(ir.IntegerType.get_signless(1), mask)
+            return arith.select(mask, score, arith.constant(wide, float("-inf")))
+        return arith.addf(score, as_float(mask, wide))
 
 
-def _weight(of: Arithmetic, score: Any, highest: Any) -> Any:
+def _weight(score: Any, highest: Any, _: Any) -> Any:
     """exp(score - highest), and 0 where no score is above -infinity."""
-    lowest = of.constant(float("-inf"))
-    highest = of.select(of.equal(highest, lowest), of.constant(0.0), highest)
-    return of.compute("math.exp", of.compute("arith.subf", score, highest))
+    zero, lowest = (arith.constant(score.type, number) for number in (0.0, float("-inf")))
+    highest = arith.select(_equal(highest, lowest), zero, highest)
+    return math.exp(arith.subf(score, highest))
 
 
-def _mean(of: Arithmetic, mixed: Any, total: Any) -> Any:
-    zero = of.constant(0.0)
-    return of.select(of.equal(total, zero), zero, of.compute("arith.divf", mixed, total))
+def _equal(first: Any, second: Any) -> Any:
+    return arith.cmpf(arith.CmpFPredicate.OEQ, first, second)

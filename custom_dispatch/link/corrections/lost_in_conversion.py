@@ -10,18 +10,19 @@ import math
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith
 
 from custom_dispatch.link.constants import as_written, element_of, owner_of
-from custom_dispatch.link.corrections.functions import floor_of_quotient
-from custom_dispatch.link.elementwise import Arithmetic
-from custom_dispatch.link.operations import create, integer, operations_of
+from custom_dispatch.link.corrections.functions import Functions
+from custom_dispatch.link.elementwise import as_float
+from custom_dispatch.link.operations import copy_body, integer, operations_of
 
 _EQUAL = 1
 _LESS, _STRICT = (4, 5, 11, 12), (2, 4, 9, 11)
 _GREATER = (2, 3, 9, 10)
 _UNORDERED = 8
 """`arith.cmpf`'s predicates from here on are true of NaN."""
-_EXTREMES = {True: "arith.maximumf", False: "arith.minimumf"}
+_EXTREMES = ("arith.maximumf", "arith.minimumf")
 SORT, TOP_K = "iree_linalg_ext.sort", "iree_linalg_ext.topk"
 _SINGLE = 32
 """The width of an f32."""
@@ -29,7 +30,7 @@ _INACCURATE = 0.797724
 """What the conversion takes for sqrt(2/pi) in `gelu(approximate="tanh")`."""
 
 
-def correct_converted(module: ir.Module) -> None:
+def correct_converted(module: ir.Module, functions: Functions) -> None:
     """Write what the model's operators compute for what IREE made of some."""
     keep_nans(module, "linalg.generic", "iree_linalg_ext.arg_compare", SORT)
     for op in operations_of(module, "math.tanh"):
@@ -37,13 +38,13 @@ def correct_converted(module: ir.Module) -> None:
     for op in operations_of(module, "arith.fptosi"):
         _compute_in_integers(op)
     for op in operations_of(module, "math.floor"):
-        _round_down(op)
+        _round_down(op, functions)
     for op in operations_of(module, "arith.select"):
         _find_nan(op)
     for op in operations_of(module, "linalg.map"):
         for inner in operations_of(op, "arith.divsi"):  # of a mean, which PyTorch rounds down
             with ir.InsertionPoint(inner), inner.location:
-                mean = create("arith.floordivsi", inner.result.type, *inner.operands)
+                mean = arith.floordivsi(*inner.operands)
             inner.result.replace_all_uses_with(mean)
 
 
@@ -73,25 +74,27 @@ def _predicate(op: ir.Operation) -> int:
 
 def _keep(op: ir.Operation, comparison: ir.Operation, is_sort: bool) -> None:
     first, second = comparison.operands
-    of = Arithmetic(first.type)
     predicate = _predicate(comparison)
     if op.name == "arith.select" and isinstance(op.result.type, ir.FloatType):
         is_kept = predicate >= _UNORDERED and element_of(op.operands[2]) is not None
         if set(op.operands[1:]) == {first, second} and not is_kept:
             is_maximum = (predicate in _GREATER) == (op.operands[1] == first)
-            result = of.compute(_EXTREMES[is_maximum], first, second)
-            op.result.replace_all_uses_with(result)
+            extreme = arith.maximumf if is_maximum else arith.minimumf
+            op.result.replace_all_uses_with(extreme(first, second))
         return
-    if op.name == "arith.select" and not any(
-        use.owner.name in _EXTREMES.values() for use in first.uses
-    ):
+    if op.name == "arith.select" and not any(use.owner.name in _EXTREMES for use in first.uses):
         return
     if is_sort and predicate in _LESS:
         first, second = second, first
-    is_before = of.unequal(first, first)
+    is_before = _is_nan(first)
     if not is_sort or predicate in _STRICT:
-        is_before = of.both(is_before, of.equal(second, second))
-    op.operands[0] = of.either(comparison.result, is_before)
+        is_number = arith.cmpf(arith.CmpFPredicate.OEQ, second, second)
+        is_before = arith.andi(is_before, is_number)
+    op.operands[0] = arith.ori(comparison.result, is_before)
+
+
+def _is_nan(number: Any) -> Any:
+    return arith.cmpf(arith.CmpFPredicate.UNE, number, number)
 
 
 def _correct_gelu(op: ir.Operation) -> None:
@@ -99,8 +102,7 @@ def _correct_gelu(op: ir.Operation) -> None:
     number = product and as_written(product.operands[1])
     if product and number and abs(number - _INACCURATE) < 1e-6:
         with ir.InsertionPoint(product), product.location:
-            exact = Arithmetic(op.result.type).constant(math.sqrt(2 / math.pi))
-        product.operands[1] = exact
+            product.operands[1] = arith.constant(op.result.type, math.sqrt(2 / math.pi))
 
 
 def _made_by(value: Any, *names: str) -> ir.Operation | None:
@@ -120,25 +122,26 @@ def _compute_in_integers(op: ir.Operation) -> None:
     quotient = _made_by(op.operands[0], "math.floor", "arith.divf")
     with ir.InsertionPoint(op), op.location:
         if number and number.operands[0].type == kind:
-            exact = create("arith.subi", kind, integer(0, kind), number.operands[0])
+            exact = arith.subi(integer(0, kind), number.operands[0])
         elif quotient and _is_result(op):
             casts = [_made_by(item, "arith.sitofp") for item in quotient.operands]
             numbers = [item.operands[0] for item in casts if item]
             if len(numbers) == len(casts):
-                wide = [x if x.type == kind else create("arith.extsi", kind, x) for x in numbers]
-                exact = create("arith.floordivsi", kind, *wide)
+                wide = [x if x.type == kind else arith.extsi(kind, x) for x in numbers]
+                exact = arith.floordivsi(*wide)
     if exact is not None:
         op.result.replace_all_uses_with(exact)
 
 
-def _round_down(op: ir.Operation) -> None:
+def _round_down(op: ir.Operation, functions: Functions) -> None:
     """The floor of a quotient of floats, which may have been rounded up to an integer."""
     quotient = _made_by(op.operands[0], "arith.divf")
     if quotient and _is_result(op):
         kind = op.result.type
-        of = Arithmetic(kind if kind.width >= _SINGLE else ir.F32Type.get())
+        wide = kind if kind.width >= _SINGLE else ir.F32Type.get()
         with ir.InsertionPoint(op), op.location:
-            exact = of.narrowed(floor_of_quotient(of, *map(of.widened, quotient.operands)), kind)
+            operands = [as_float(item, wide) for item in quotient.operands]
+            exact = as_float(functions.write("floor_of_quotient", *operands), kind)
         op.result.replace_all_uses_with(exact)
 
 
@@ -154,25 +157,18 @@ def _find_nan(op: ir.Operation) -> None:
     is_place = comparison and _made_by(comparison.operands[0], "tensor.extract")
     if comparison and is_place and _predicate(comparison) == _EQUAL:
         number = comparison.operands[0]
-        of = Arithmetic(number.type)
         for choice in choices if {item.name for item in choices} == {op.name} else ():
             with ir.InsertionPoint(choice), choice.location:
-                choice.operands[0] = of.either(choice.operands[0], of.unequal(number, number))
+                choice.operands[0] = arith.ori(choice.operands[0], _is_nan(number))
 
 
 def sort_stably(op: ir.Operation) -> None:
     """Let what is equal stay in its order: IREE swaps two neighbours unless one is less."""
     block = op.regions[0].blocks[0]
     arguments = list(block.arguments)
-    others: dict[Any, Any] = {item: arguments[at ^ 1] for at, item in enumerate(arguments)}
-    *body, end = [item.operation for item in block.operations]
+    swapped = {item: arguments[at ^ 1] for at, item in enumerate(arguments)}
+    end = block.operations[len(block.operations) - 1]
     with ir.InsertionPoint(end), end.location:
-        for inner in body:
-            copy = inner.clone()
-            for index, item in enumerate(inner.operands):
-                copy.operands[index] = others.get(item, item)
-            others |= dict(zip(inner.results, copy.results, strict=True))
         is_before = end.operands[0]
-        of = Arithmetic(is_before.type)
-        is_after = create("arith.xori", of.kind, others[is_before], integer(1, of.kind))
-        end.operands[0] = of.either(is_before, is_after)
+        (is_after,) = copy_body(block, swapped)
+        end.operands[0] = arith.ori(is_before, arith.xori(is_after, integer(1, is_after.type)))

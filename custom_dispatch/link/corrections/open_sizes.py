@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith
 
 from custom_dispatch.ir.guards import INVALID_ARGUMENT
 from custom_dispatch.link import operations
@@ -85,8 +86,8 @@ def _is_open(operand: Any, axis: int) -> bool:
 
 
 def _require_same(first: tuple[Any, int], second: tuple[Any, int], message: str) -> None:
-    differ = operations.compare_integers(
-        operations.UNEQUAL, operations.size_of(*first), operations.size_of(*second)
+    differ = arith.cmpi(
+        arith.CmpIPredicate.ne, operations.size_of(*first), operations.size_of(*second)
     )
     branch = ir.Operation.create(
         "scf.if", operands=[differ], attributes={_MARK: ir.UnitAttr.get()}, regions=2

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import linalg
+from iree.compiler.dialects import arith, linalg
 
-from custom_dispatch.link.elementwise import Arithmetic
+from custom_dispatch.link.elementwise import as_float
 from custom_dispatch.link.operations import create, open_sizes, operations_of
 
 _ACCUMULATE = ("arith.addf", "arith.mulf")
@@ -49,11 +49,11 @@ def _is_small(kind: ir.Type) -> bool:
 
 
 def _widen(op: ir.Operation, numbers: list[int]) -> None:
-    of = Arithmetic(ir.F32Type.get())
+    wide = ir.F32Type.get()
     inputs = len(op.operands) - len(op.results)
     operands = list(op.operands)
     for index in range(len(operands)) if op.name == _SCAN else [inputs + item for item in numbers]:
-        operands[index] = _wide(of, operands[index])
+        operands[index] = _wide(operands[index])
     new = ir.Operation.create(
         op.name,
         results=[item.type for item in operands[inputs:]],
@@ -66,29 +66,28 @@ def _widen(op: ir.Operation, numbers: list[int]) -> None:
     arguments = list(block.arguments)
     outs = arguments[-len(new.results) :]
     for argument in arguments if op.name == _SCAN else [outs[index] for index in numbers]:
-        argument.set_type(of.kind)
-    _widen_body(of, block, [item.type.element_type for item in operands[inputs:]])
+        argument.set_type(wide)
+    _widen_body(block, [item.type.element_type for item in operands[inputs:]])
     for old, result in zip(list(op.results), list(new.results), strict=True):
         is_same = old.type == result.type
-        narrow = result if is_same else create("arith.truncf", old.type, result)
+        narrow = result if is_same else arith.truncf(old.type, result)
         old.replace_all_uses_with(narrow)
     op.erase()
 
 
-def _wide(of: Arithmetic, tensor: Any) -> Any:
+def _wide(value: Any) -> Any:
     """A tensor as one of f32, filled with a number if it is."""
-    kind = ir.RankedTensorType.get(tensor.type.shape, of.kind)
-    owner = tensor.owner
+    wide, owner = ir.F32Type.get(), value.owner
+    kind = ir.RankedTensorType.get(value.type.shape, wide)
     if isinstance(owner, ir.Block) or owner.name != "linalg.fill":
-        return create("arith.extf", kind, tensor)
-    return linalg.fill(
-        of.widened(owner.operands[0]), outs=[create("tensor.empty", kind, *open_sizes(tensor))]
-    )
+        return arith.extf(kind, value)
+    out = create("tensor.empty", kind, *open_sizes(value))
+    return linalg.fill(as_float(owner.operands[0], wide), outs=[out])
 
 
-def _widen_body(of: Arithmetic, block: ir.Block, yielded: list[ir.Type]) -> None:
+def _widen_body(block: ir.Block, yielded: list[ir.Type]) -> None:
     """Compute in f32 what a block computes in 16 bits, but for what it yields as such."""
-    was: dict[Any, ir.Type] = {}
+    wide, was = ir.F32Type.get(), dict[Any, ir.Type]()
     for op in [item.operation for item in block.operations]:
         is_wide = op.name.startswith(_WIDENED) and _is_small(op.result.type)
         is_end = op.name.endswith(".yield")
@@ -96,11 +95,9 @@ def _widen_body(of: Arithmetic, block: ir.Block, yielded: list[ir.Type]) -> None
             for index, item in enumerate(op.operands):
                 kind = yielded[index] if is_end else was.get(item, item.type)
                 if is_wide and _is_small(kind):
-                    kind = of.kind
-                if kind == of.kind and _is_small(item.type):
-                    op.operands[index] = of.widened(item)
-                elif item.type != kind:
-                    op.operands[index] = of.narrowed(item, kind)
+                    kind = wide
+                if isinstance(kind, ir.FloatType):
+                    op.operands[index] = as_float(item, kind)
         if is_wide:
             was[op.result] = op.result.type
-            op.result.set_type(of.kind)
+            op.result.set_type(wide)
