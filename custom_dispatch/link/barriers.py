@@ -8,7 +8,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.link.operations import calls_of, create, is_function, open_sizes
+from custom_dispatch.link.operations import calls_of, create, is_function, last_of, open_sizes
 from custom_dispatch.link.values import operands_for, values_from_outside
 from custom_dispatch.reachable import reachable
 
@@ -63,7 +63,7 @@ def _goes_in(value: Any) -> list[Use]:
     later = set(reachable(block.successors, lambda other: other.successors))
     found = []
     for before in block.predecessors:
-        branch = before.operations[len(before.operations) - 1].operation
+        branch = last_of(before)
         given = operands_for(branch, block, value.arg_number) or [
             i for i, operand in enumerate(branch.operands) if operand.type == value.type
         ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import func
 
 from custom_dispatch.errors import LinkError
 from custom_dispatch.format.manifest import FunctionUse, KernelUse, KnownSizes
@@ -134,13 +135,9 @@ class Callees:
         """
         symbol = self.declare(module, item, signature, kernel)
         types = map(ir.Type.parse, input_types(kernel, signature))
-        call = ir.Operation.create(
-            "func.call",
-            results=[ir.Type.parse(kind) for kind in output_types(kernel, signature)],
-            operands=[passed(*pair) for pair in zip(kernel.arguments, types, strict=True)],
-            attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
-        )
-        return list(call.results)
+        operands = [passed(*pair) for pair in zip(kernel.arguments, types, strict=True)]
+        results = [ir.Type.parse(kind) for kind in output_types(kernel, signature)]
+        return list(func.CallOp(results, symbol, operands).results)
 
 
 def kernel_functions(

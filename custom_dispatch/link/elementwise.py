@@ -10,7 +10,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
 from custom_dispatch.link.constants import element_of
-from custom_dispatch.link.operations import create, integer, size_of
+from custom_dispatch.link.operations import create, integer, last_of, size_of
 
 
 def as_float(number: Any, kind: ir.Type) -> Any:
@@ -122,7 +122,7 @@ def hide_results(loops: ir.Operation) -> None:
     with ir.InsertionPoint(loops), loops.location:
         always = _hidden_bit()
         block = loops.regions[0].blocks[0]
-        last = block.operations[len(block.operations) - 1]
+        last = last_of(block)
         with ir.InsertionPoint(last):
             for index, value in enumerate(last.operands):
                 last.operands[index] = _hidden(value, always)

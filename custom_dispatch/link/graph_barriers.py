@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith
+from iree.compiler.dialects import arith, scf, util
 
-from custom_dispatch.link.operations import create, integer
+from custom_dispatch.link.operations import integer, last_of
 
 _RECORDED = "custom_dispatch.recorded"
 """A global: whether a command was recorded since the last barrier."""
@@ -49,7 +49,7 @@ def limit_width(function: Any, most: int = _MOST_AT_ONCE) -> None:
                     barrier_of(op.operands[0]).clone(ip=ir.InsertionPoint(op))
                     before, commands = commands, 0
                 commands += 1
-        for successor in block.operations[len(block.operations) - 1].operation.successors:
+        for successor in last_of(block).successors:
             later = next((i for i in range(index + 1, len(blocks)) if blocks[i] == successor), None)
             if later is not None:  # else a loop, and no command buffer outlives a turn
                 other = reached.get(later, (0, 0))
@@ -72,26 +72,24 @@ def keep_order(module: ir.Module, function: Any) -> None:
     counts. One thread at a time runs the code of a module.
     """
     limit_width(function, 1)
-    symbol = {"global": ir.FlatSymbolRefAttr.get(_RECORDED)}
     commands = [each for block in function.regions[0].blocks for each in _commands(block)]
     for kind, op in commands:
         if kind not in (*_AMOUNTS, _BARRIER):
             continue
         with ir.InsertionPoint(op):
-            recorded = create("util.global.load", ir.IndexType.get(), **symbol)
+            recorded = util.GlobalLoadOp(ir.IndexType.get(), _RECORDED).result
             now = integer(0)
             if kind == _BARRIER:
                 wanted = arith.cmpi(arith.CmpIPredicate.ne, recorded, now)
-                chosen = ir.Operation.create("scf.if", operands=[wanted], regions=2)
-                block = chosen.regions[0].blocks.append()
-                ir.Operation.create("scf.yield", ip=ir.InsertionPoint(block))
+                block = scf.IfOp(wanted).then_block
+                end = scf.YieldOp([], ip=ir.InsertionPoint(block))
             else:
                 now = recorded
                 for amount in list(op.operands)[_AMOUNTS[kind]]:
-                    now = create("arith.ori", now.type, now, amount)
-            ir.Operation.create("util.global.store", operands=[now], attributes=symbol)
+                    now = arith.ori(now, amount)
+            util.GlobalStoreOp(now, _RECORDED)
         if kind == _BARRIER:
-            op.move_before(block.operations[0])
+            op.move_before(end.operation)
     if _RECORDED not in ir.SymbolTable(module.operation):
         text = f"util.global private mutable @{_RECORDED} = 0 : index"
         made = ir.Module.parse(text, module.context)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import hal, util
 
 from custom_dispatch.errors import GraphError
 from custom_dispatch.format.keys import GRAPH, MEMORY_KEY
@@ -44,7 +45,6 @@ _NEEDS_HOST = ("hal.device.queue.alloca", "hal.buffer.load", "util.call")
 _GLOBALS = ("util.global.load", "util.global.store")
 _KINDS = {"input": "inputs", "output": "results", "mark": "marks"}
 """What `graph_interface.py` calls a function's buffers, and what users do."""
-_REFLECTION = "iree.reflection"
 _SIZE = "iree.abi.transients.size.constant"
 
 
@@ -65,16 +65,15 @@ def record_once(content: bytes) -> bytes:
                     graph_barriers.keep_order(module, function)
         kept = _allocate_transients(module, max([1, *map(_transients, functions)]))
         for function in functions:
-            said = {item.name: item.attr for item in ir.DictAttr(function.attributes[_REFLECTION])}
-            said[MEMORY_KEY] = ir.StringAttr.get(kept)
-            function.attributes[_REFLECTION] = ir.DictAttr.get(said)
+            said = operations.reflection_of(function) | {MEMORY_KEY: ir.StringAttr.get(kept)}
+            function.attributes[operations.REFLECTION] = ir.DictAttr.get(said)
             _record(module, function)
         return str(module).encode()
 
 
 def _transients(function: Any) -> int:
     """How many bytes it needs between its commands."""
-    entries = {item.name: item.attr for item in ir.DictAttr(function.attributes[_REFLECTION])}
+    entries = operations.reflection_of(function)
     if _SIZE in entries:
         return int(ir.IntegerAttr(entries[_SIZE]).value)
     if any(_SIZE.startswith(name) for name in entries):  # a function tells it, of the call
@@ -96,11 +95,7 @@ def _record(module: ir.Module, function: Any) -> None:
             waits = number == 2 or op.name == "hal.fence.join"  # after device and affinity
             if waits and getattr(owner_of(value), "name", "") == "util.null":
                 op.operands[number] = blocks[0].arguments[0]
-    mutable = [
-        operations.name_of(op.operation)
-        for op in module.body.operations
-        if op.operation.name == "util.global" and "is_mutable" in op.operation.attributes
-    ]
+    mutable = operations.mutable_globals(module)
     for op in every:
         is_state = op.name in _GLOBALS and operations.global_of(op) in mutable
         if (
@@ -129,8 +124,8 @@ def _record(module: ir.Module, function: Any) -> None:
     added = [op.operation for op in made.body.operations]
     launches = added.pop()
     launches.attributes["iree.abi.stub"] = ir.UnitAttr.get()
-    launches.attributes[_REFLECTION] = function.attributes[_REFLECTION]
-    del function.attributes[_REFLECTION]
+    launches.attributes[operations.REFLECTION] = function.attributes[operations.REFLECTION]
+    del function.attributes[operations.REFLECTION]
     body = launches.regions[0].blocks[0]
     end = body.operations[0].operation
     known = dict(zip(blocks[0].arguments, body.arguments, strict=True))
@@ -142,12 +137,7 @@ def _record(module: ir.Module, function: Any) -> None:
             copy.operands[number] = known[operand]
         known |= dict(zip(op.results, copy.results, strict=True))
     for symbol, op in zip(symbols, executed, strict=True):
-        ir.Operation.create(
-            "util.global.store",
-            operands=[_commands_of(op)],
-            attributes={"global": ir.FlatSymbolRefAttr.get(symbol)},
-            ip=ir.InsertionPoint(op),
-        )
+        util.GlobalStoreOp(_commands_of(op), symbol, ip=ir.InsertionPoint(op))
     for op in reversed(queued):
         op.erase()
     for number in reversed(range(len(blocks[0].arguments))):
@@ -173,12 +163,11 @@ def _submit_once(first: Any, every: list[Any], queued: list[Any]) -> list[Any]:
     for op in made[1:]:
         op.result.replace_all_uses_with(made[0].result)
     for op in copies:
-        flags = {"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
-        name, operands = "hal.command_buffer.copy_buffer", [made[0].result, *list(op.operands)[4:]]
-        ir.Operation.create(name, operands=operands, attributes=flags, ip=ir.InsertionPoint(op))
+        buffers, at = list(op.operands)[4:], ir.InsertionPoint(op)
+        hal.CommandBufferCopyBufferOp(made[0].result, *buffers, 0, ip=at)
         graph_barriers.barrier_of(made[0].result).clone(ip=ir.InsertionPoint(op))
     block = queued[-1].block
-    end = block.operations[len(block.operations) - 1]
+    end = operations.last_of(block)
     ends = [op for op in every if op.name == "hal.command_buffer.finalize"]
     execute = next(op for op in queued if op.name == _EXECUTE)
     operands = [*first.arguments, made[0].result]
@@ -196,20 +185,10 @@ def _write_mark(commands: Any, mark: str) -> None:
     users = (use.owner.operation for use in commands.uses)
     # A barrier stands before it: see `barrier_of`.
     with ir.InsertionPoint(next(op for op in users if op.name == "hal.command_buffer.finalize")):
-        buffer = _load(mark, ir.Type.parse("!hal.buffer"))
+        buffer = util.GlobalLoadOp(ir.Type.parse("!hal.buffer"), mark, is_immutable=True).result
         one = operations.integer(1, ir.IntegerType.get_signless(32))
-        ir.Operation.create(
-            "hal.command_buffer.fill_buffer",
-            operands=[commands, buffer, operations.integer(0), operations.integer(4), one],
-            attributes={"flags": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
-        )
-
-
-def _load(name: str, kind: ir.Type) -> Any:
-    symbol = ir.FlatSymbolRefAttr.get(name)
-    return operations.create(
-        "util.global.load", kind, **{"global": symbol}, is_immutable=ir.UnitAttr.get()
-    )
+        start, size = operations.integer(0), operations.integer(4)
+        hal.CommandBufferFillBufferOp(commands, buffer, start, size, one, 0)
 
 
 def _drop_waits(operations: Iterable[Any]) -> None:
@@ -231,7 +210,7 @@ def _carry(
     for symbol, execute in zip(symbols, executed, strict=True):
         if _commands_of(execute) == value:
             with where:
-                known[value] = _load(symbol, value.type)
+                known[value] = util.GlobalLoadOp(value.type, symbol, is_immutable=True).result
             return
     if not op.name.startswith(_PURE):
         raise _refused(end.parent.operation, f"`{op.name}`")
@@ -250,10 +229,7 @@ def _commands_of(execute: Any) -> Any:
 def _may_be_passed(block: Any, blocks: list[Any]) -> bool:
     """Whether a function may return without having been in a block."""
     reached = reachable([blocks[0]], lambda one: () if one == block else one.successors)
-    return any(
-        one != block and one.operations[len(one.operations) - 1].operation.name == "util.return"
-        for one in reached
-    )
+    return any(one != block and operations.last_of(one).name == "util.return" for one in reached)
 
 
 def _allocate_transients(module: ir.Module, size: int) -> str:

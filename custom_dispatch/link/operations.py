@@ -181,12 +181,28 @@ def set_type(op: ir.Operation, inputs: Sequence[ir.Type], results: Sequence[ir.T
 
 def updates_of(op: ir.Operation) -> tuple[int, ...]:
     """The arguments whose new values a function returns before its results."""
-    if REFLECTION not in op.attributes:
-        return ()
-    entries = {item.name: item.attr for item in ir.DictAttr(op.attributes[REFLECTION])}
-    if UPDATES_KEY not in entries:
-        return ()
-    return tuple(map(int, ir.StringAttr(entries[UPDATES_KEY]).value.split(",")))
+    said = reflection_of(op).get(UPDATES_KEY)
+    return () if said is None else tuple(map(int, ir.StringAttr(said).value.split(",")))
+
+
+def reflection_of(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """What a function says of itself, by key."""
+    said = op.attributes.get(REFLECTION)
+    return {} if said is None else {item.name: item.attr for item in ir.DictAttr(said)}
+
+
+def mutable_globals(module: ir.Module) -> dict[str, ir.Type]:
+    """The types of the globals that calls change, by symbol."""
+    return {
+        name_of(op): ir.TypeAttr(op.attributes["type"]).value
+        for op in symbols_of(module)
+        if op.name == "util.global" and "is_mutable" in op.attributes
+    }
+
+
+def last_of(block: ir.Block) -> ir.Operation:
+    """A block's last operation."""
+    return block.operations[len(block.operations) - 1].operation
 
 
 def known_sizes(kind: ir.RankedTensorType) -> tuple[int | None, ...]:

@@ -21,12 +21,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir, passmanager
+from iree.compiler.dialects import func
 
 from custom_dispatch.ir.emitter import Emitter, comma, quote
+from custom_dispatch.ir.function_body import Value, call_body
 from custom_dispatch.ir.index_arithmetic import any_filled
 from custom_dispatch.link.operations import (
     functions_of,
     is_declaration,
+    known_sizes,
+    last_of,
     name_of,
     open_sizes,
     operations_of,
@@ -118,12 +122,12 @@ def _may_be_empty(kind: Any) -> bool:
 def _return_sizes(op: ir.Operation, name: str, sizes_wanted: bool) -> None:
     """Make a function return its results' dynamic sizes, or nothing, instead of the results."""
     block = op.regions[0].blocks[0]
-    terminator = block.operations[len(block.operations) - 1].operation
+    terminator = last_of(block)
     sizes: list[Any] = []
     with ir.InsertionPoint(terminator):
         for value in terminator.operands if sizes_wanted else ():
             sizes += open_sizes(value)
-        ir.Operation.create("func.return", operands=sizes)
+        func.ReturnOp(sizes)
     terminator.erase()
     set_type(op, type_of(op).inputs, [ir.IndexType.get()] * len(sizes))
     op.attributes["sym_name"] = ir.StringAttr.get(name)
@@ -214,10 +218,7 @@ def put_in_front(module: ir.Module, preflight: Preflight) -> None:
     append_text(module, preflight.text)
     block = preflight.function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(block):
-        callee = ir.FlatSymbolRefAttr.get(preflight_symbol(name_of(preflight.function)))
-        ir.Operation.create(
-            "func.call", operands=list(block.arguments), attributes={"callee": callee}
-        )
+        func.CallOp([], preflight_symbol(name_of(preflight.function)), list(block.arguments))
 
 
 def _guard(module: ir.Module, preflight: Preflight) -> None:
@@ -249,50 +250,32 @@ def write_guard(op: ir.Operation) -> tuple[str, str]:
     """
     name = name_of(op)
     moved = f"{_BODY}{name}"
-    kind = type_of(op)
+    inputs, outputs = (
+        [Value(str(kind)) for kind in kinds] for kinds in (type_of(op).inputs, type_of(op).results)
+    )
     body = Emitter(1)
-    arguments = [body.fresh(f"argument{index}") for index in range(len(kind.inputs))]
-    results: list[Any] = list(kind.results)
-    counts = [sum(r.is_dynamic_dim(axis) for axis in range(r.rank)) for r in results]
-    sizes = [body.fresh("size") for _ in range(sum(counts))]
-    inputs = comma(map(str, kind.inputs))
-    body.line(
-        f"{comma(sizes)} = func.call {_symbol(preflight_symbol(name))}({comma(arguments)}) : "
-        f"({inputs}) -> ({comma(['index'] * len(sizes))})"
-    )
-    per_result = []
-    start = 0
-    for count in counts:
-        per_result.append(sizes[start : start + count])
-        start += count
-    runs = any_filled(body, per_result)
-    types = comma(map(str, results))
-    names = [body.fresh("result") for _ in results]
-    inner = body.nested()
-    computed = [inner.fresh("computed") for _ in results]
-    inner.line(
-        f"{comma(computed)} = func.call {_symbol(moved)}({comma(arguments)}) : "
-        f"({inputs}) -> ({types})"
-    )
+    arguments = [body.fresh(f"argument{index}") for index in range(len(inputs))]
+    open_ = [known_sizes(kind).count(None) for kind in type_of(op).results]
+    indices = [Value("index")] * sum(open_)
+    found = iter(call_body(body, preflight_symbol(name), inputs, indices, arguments))
+    sizes = [[next(found) for _ in range(count)] for count in open_]
+    runs = any_filled(body, sizes)
+    types = comma(item.type for item in outputs)
+    inner, skip = body.nested(), body.nested()
+    computed = call_body(inner, moved, inputs, outputs, arguments)
     inner.line(f"scf.yield {comma(computed)} : {types}")
-    skip = body.nested()
-    empty = [
-        skip.result(f"flow.tensor.empty : {kind}{{{comma(sizes)}}}", "empty")
-        for kind, sizes in zip(results, per_result, strict=True)
-    ]
+    shapes = [f"{item.type}{{{comma(mine)}}}" for item, mine in zip(outputs, sizes, strict=True)]
+    empty = [skip.result(f"flow.tensor.empty : {shape}", "empty") for shape in shapes]
     skip.line(f"scf.yield {comma(empty)} : {types}")
+    names = [body.fresh("result") for _ in outputs]
     body.put_either(f"{comma(names)} = scf.if {runs} -> ({types})", inner, skip)
     tied = [
-        body.result(f"flow.tensor.tie_shape {value} : {kind}{{{comma(mine)}}}")
-        for value, kind, mine in zip(names, results, per_result, strict=True)
+        body.result(f"flow.tensor.tie_shape {value} : {shape}")
+        for value, shape in zip(names, shapes, strict=True)
     ]
     body.line(f"func.return {comma(tied)} : {types}")
     parameters = comma(
-        f"{argument}: {kind}" for argument, kind in zip(arguments, kind.inputs, strict=True)
+        f"{argument}: {item.type}" for argument, item in zip(arguments, inputs, strict=True)
     )
     head = f"func.func @{quote(name)}({parameters}) -> ({types}) {{"
     return "\n".join([head, *body.lines, "}"]) + "\n", moved
-
-
-def _symbol(name: str) -> str:
-    return f"@{quote(name)}"

@@ -21,6 +21,7 @@ from custom_dispatch.link.operations import (
     is_public,
     known_sizes,
     name_of,
+    reflection_of,
     symbols_of,
     type_of,
     updates_of,
@@ -128,7 +129,7 @@ def _has_interface(op: ir.Operation, names: set[str]) -> bool:
         return True
     attributes = list(op.attributes)
     # A front end says itself which results are unsigned.
-    is_described = REFLECTION in op.attributes and RESULTS_KEY in op.attributes[REFLECTION]
+    is_described = RESULTS_KEY in reflection_of(op)
     known = _UNSIGNED if is_described else ""
     for which in ("arg_attrs", "res_attrs"):
         if which in op.attributes:
@@ -154,12 +155,10 @@ def _values(types: list[ir.Type]) -> tuple[Value, ...] | None:
 
 def _take_reflection(op: ir.Operation) -> str:
     """Move a function's reflection out of it, as text."""
-    if REFLECTION not in op.attributes:
-        return ""
-    entries = ir.DictAttr(op.attributes[REFLECTION])
-    text = ", ".join(f"{quote(item.name)} = {item.attr}" for item in entries)
-    del op.attributes[REFLECTION]
-    return text
+    entries = reflection_of(op)
+    if entries:
+        del op.attributes[REFLECTION]
+    return ", ".join(f"{quote(name)} = {said}" for name, said in entries.items())
 
 
 def _make_private(module: ir.Module, op: ir.Operation, symbol: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iree.compiler import ir
+from iree.compiler.dialects import arith, util
 
 from custom_dispatch.errors import GraphError
 from custom_dispatch.ir.function_body import Value
@@ -16,9 +17,12 @@ from custom_dispatch.link.operations import (
     functions_of,
     global_of,
     is_declaration,
+    last_of,
+    mutable_globals,
     name_of,
     operations_of,
     set_type,
+    symbols_of,
     type_of,
 )
 from custom_dispatch.link.updates_in_place import updated_in_place
@@ -29,11 +33,9 @@ _LOAD, _STORE = "util.global.load", "util.global.store"
 def states_of(module: ir.Module) -> dict[str, ir.Type]:
     """The mutable globals of a module that hold tensors, by symbol."""
     return {
-        name_of(op.operation): ir.TypeAttr(op.operation.attributes["type"]).value
-        for op in module.body.operations
-        if op.operation.name == "util.global"
-        and "is_mutable" in op.operation.attributes
-        and isinstance(ir.TypeAttr(op.operation.attributes["type"]).value, ir.RankedTensorType)
+        name: kind
+        for name, kind in mutable_globals(module).items()
+        if isinstance(kind, ir.RankedTensorType)
     }
 
 
@@ -74,7 +76,7 @@ def pass_states(
         else:
             values[name] = op.operands[0]
         op.erase()
-    end = block.operations[len(block.operations) - 1].operation
+    end = last_of(block)
     new = [values[name] for name in changed]
     with ir.InsertionPoint(end), end.location:
         results = list(new)
@@ -128,11 +130,9 @@ def outline_first_values(
         )
     ]
     constants = [
-        op.operation
-        for op in module.body.operations
-        if op.operation.name == "util.global"
-        and name_of(op.operation) in states
-        and "initial_value" in op.operation.attributes
+        op
+        for op in symbols_of(module)
+        if name_of(op) in states and "initial_value" in op.attributes
     ]
     found = []
     for number, source in enumerate([*constants, *bodies]):
@@ -144,14 +144,8 @@ def outline_first_values(
         if source.name == "util.global":
             value = source.attributes["initial_value"]
             with ir.InsertionPoint(end):
-                constant = ir.Operation.create(
-                    "arith.constant", results=[states[name_of(source)]], attributes={"value": value}
-                )
-                ir.Operation.create(
-                    _STORE,
-                    operands=[constant.result],
-                    attributes={"global": ir.FlatSymbolRefAttr.get(name_of(source))},
-                )
+                constant = arith.constant(states[name_of(source)], value)
+                util.GlobalStoreOp(constant, name_of(source))
         else:
             for op in list(source.regions[0].blocks[0].operations)[:-1]:
                 op.operation.move_before(end)
@@ -162,11 +156,7 @@ def outline_first_values(
 
 def check_kinds(module: ir.Module) -> None:
     """Require that what calls leave behind is tensors of known sizes: they have buffers."""
-    kinds = {
-        name_of(op.operation): ir.TypeAttr(op.operation.attributes["type"]).value
-        for op in module.body.operations
-        if op.operation.name == "util.global" and "is_mutable" in op.operation.attributes
-    }
+    kinds = mutable_globals(module)
     used = (op for each in functions_of(module) for op in operations_of(each, _LOAD, _STORE))
     for name in map(global_of, used):
         kind = kinds.get(name)

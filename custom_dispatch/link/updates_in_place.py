@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.dialects import util
 
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import InOut
@@ -244,14 +245,10 @@ def keep_arguments(module: ir.Module, arguments: Mapping[str, Sequence[int]]) ->
     """Use arguments once more when a function returns: an update in place then copies them."""
     for op in operations.functions_of(module):
         for block in op.regions[0].blocks if operations.name_of(op) in arguments else ():
-            terminator = block.operations[len(block.operations) - 1].operation
+            terminator = operations.last_of(block)
             if terminator.name not in _RETURNS:
                 continue
             for index in arguments[operations.name_of(op)]:
                 argument = op.regions[0].blocks[0].arguments[index]
-                ir.Operation.create(
-                    "util.optimization_barrier",
-                    results=[argument.type],
-                    operands=[argument],
-                    ip=ir.InsertionPoint(terminator),
-                )
+                at = ir.InsertionPoint(terminator)
+                util.OptimizationBarrierOp([argument.type], [argument], ip=at)

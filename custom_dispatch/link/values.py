@@ -13,7 +13,7 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import as_written
-from custom_dispatch.link.operations import functions_of, is_declaration, is_public
+from custom_dispatch.link.operations import functions_of, is_declaration, is_public, last_of
 from custom_dispatch.reachable import reachable
 
 _LINALG = "linalg."
@@ -112,7 +112,7 @@ def may_become(value: Any, outside: Container[ir.Value]) -> Sequence[ir.Value] |
         if not op.regions or not list(op.regions[0].blocks):
             return list(op.operands)
         block = op.regions[0].blocks[0]
-        return [block.operations[len(block.operations) - 1].operation.operands[value.result_number]]
+        return [last_of(block).operands[value.result_number]]
     if op.name in _NEUTRAL:
         return _beside_neutral(op, outside)
     if op.name.startswith("math."):

@@ -41,27 +41,34 @@ def call_function(
     signature = fitting_of(match).signature
 
     def passed(item: Any, kind: ir.Type) -> ir.Value:
-        of = _tensor if isinstance(item, Buffer) else _number
-        return of(match, item, kind, current)
+        if isinstance(item, Scalar):
+            return _number(match, item, kind, current)
+        given = _given(match, item, current)
+        return empty_tensor(kind) if given is None else cast(given, kind)
 
-    called = callees.call(module, pattern.item, pattern.kernel, signature, passed)
-    results = []
+    return _as_in_model(
+        match, callees.call(module, pattern.item, pattern.kernel, signature, passed)
+    )
+
+
+def _given(match: Match, operand: Buffer, current: Values) -> ir.Value | None:
+    """A tensor of the model with its axes as the kernel takes them; None where it is absent."""
+    value = match.operands.get(operand.name)
+    if value is None:
+        return None
+    axes = match.example.pattern.axes.get(operand.name)
+    back = None if axes is None else inverse(axes)
+    return transpose(current(value), back, dialect_of(match.results[0].owner))
+
+
+def _as_in_model(match: Match, called: Sequence[ir.Value]) -> list[ir.Value]:
+    """What a kernel gives, with the axes and types of what is in the model."""
+    pattern, results = match.example.pattern, []
     for item, old, new in zip(pattern.kernel.outputs, match.results, called, strict=True):
         axes = pattern.axes.get(item.name)
         kept = cast(new, as_the_kernels(old.type, axes))
         results.append(cast(transpose(kept, axes, dialect_of(old.owner)), old.type))
     return results
-
-
-def _tensor(match: Match, operand: Buffer, kind: ir.Type, current: Values) -> ir.Value:
-    value = match.operands.get(operand.name)
-    if value is None:
-        return empty_tensor(kind)
-    axes = match.example.pattern.axes.get(operand.name)
-    given = current(value)
-    if axes is not None:
-        given = transpose(given, inverse(axes), dialect_of(match.results[0].owner))
-    return cast(given, kind)
 
 
 def _number(match: Match, scalar: Scalar, kind: ir.Type, current: Values) -> ir.Value:
@@ -84,27 +91,18 @@ def call_operator(match: Match, current: Values) -> list[ir.Value]:
     pattern = match.example.pattern
     values = []
     for item in pattern.kernel.arguments:
-        value = match.operands.get(item.name)
         if isinstance(item, Scalar):
             found = scalar_of(match, item.name)
-            values.append(
-                current(found) if isinstance(found, ir.Value) else torch_types.constant(found)
-            )
-        elif value is None:
-            values.append(_made(match, item, current))
+            is_value = isinstance(found, ir.Value)
+            values.append(current(found) if is_value else torch_types.constant(found))
         else:
-            axes = pattern.axes.get(item.name)
-            back = None if axes is None else inverse(axes)
-            values.append(transpose(current(value), back, dialect_of(match.results[0].owner)))
+            given = _given(match, item, current)
+            values.append(_made(match, item, current) if given is None else given)
     kinds = [
         as_the_kernels(old.type, pattern.axes.get(item.name))
         for item, old in zip(pattern.kernel.outputs, match.results, strict=True)
     ]
-    called = _operator(pattern.item.name, kinds, values)
-    return [
-        transpose(new, pattern.axes.get(item.name), dialect_of(old.owner))
-        for item, old, new in zip(pattern.kernel.outputs, match.results, called, strict=True)
-    ]
+    return _as_in_model(match, _operator(pattern.item.name, kinds, values))
 
 
 def _operator(name: str, kinds: Sequence[ir.Type], values: Sequence[ir.Value]) -> list[ir.Value]:

@@ -19,12 +19,6 @@ from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import AXES, BOOL, INTEGERS, Positions, Truth, axes_of
 from custom_dispatch.match.sizes import Size, extents_of
 
-BROADCASTING = (
-    *("torch.aten.scaled_dot_product_attention", "torch.aten.where.self"),
-    *("torch.aten.bitwise_and.Tensor", "torch.aten.logical_and", "torch.aten.logical_or"),
-)
-"""They broadcast what they take, so that what is there once is there for all."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:

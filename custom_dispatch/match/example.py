@@ -18,8 +18,10 @@ from custom_dispatch.link.operations import (
     is_declaration,
     is_public,
     kind_of,
+    last_of,
 )
 from custom_dispatch.match.conditions import Condition, condition_of
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.pattern import Replaceable, fixed_numbers, wrong
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import NOTHING, Held, Positions
@@ -34,15 +36,6 @@ OPERANDS = "custom_dispatch.operands"
 """Says which of the kernel's operands a function's parameters are, where some may be absent."""
 _SIZES = ("tensor.dim", "shape.dim", "torch.aten.size.int", SYMBOL)
 """They read a tensor's size, and nothing of its content."""
-_FRAMES = (
-    "torch.prim.ListConstruct",
-    "linalg.generic",
-    "linalg.map",
-    "linalg.reduce",
-    "linalg.yield",
-    "stablehlo.return",
-)
-"""They hold operations on elements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +193,7 @@ class Example:
     def computing(self) -> frozenset[ir.Operation]:
         """Those that say what is computed; all of them where none does."""
         every = self.telling | self._inner
-        return frozenset(op for op in every if op.name not in _FRAMES) or every
+        return frozenset(op for op in every if op.name not in known_operations()["frames"]) or every
 
     @property
     def names(self) -> frozenset[str]:
@@ -308,7 +301,7 @@ def _parameters(
 def _results(pattern: Replaceable, block: ir.Block) -> tuple[ir.Value, ...]:
     """What a function computes for each of the kernel's outputs."""
     kernel = pattern.kernel
-    results = tuple(block.operations[len(block.operations) - 1].operation.operands)
+    results = tuple(last_of(block).operands)
     if len(results) != len(kernel.outputs):
         raise wrong(
             kernel,

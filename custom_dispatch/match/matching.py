@@ -19,8 +19,9 @@ from custom_dispatch.link import constants
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match import operation_differences, whole
-from custom_dispatch.match.conditions import BROADCASTING, Solved, said, solve
+from custom_dispatch.match.conditions import Solved, said, solve
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.positions import NOTHING, Held, Positions
 from custom_dispatch.match.sizes import is_size
 from custom_dispatch.match.state import Match, Miss, Pair, State, shown
@@ -85,6 +86,7 @@ class Matcher:
     def _solved(self, state: State) -> dict[str, Any] | whole.Difference:
         """The operands, with those that follow from conditions; or why one does not hold."""
         found: dict[str, Any] = dict(state.operands)
+        broadcasting = known_operations()["broadcasting"]
         for wanted, pair in state.conditions:
             solution = solve(
                 wanted,
@@ -93,7 +95,7 @@ class Matcher:
                 lambda size: whole.in_model(self._example, size, state),
                 self._example.operands,
             )
-            if isinstance(solution, dict) and kind_of(pair.at) not in BROADCASTING:
+            if isinstance(solution, dict) and kind_of(pair.at) not in broadcasting:
                 solution = "is not known to be broadcast"
             if isinstance(solution, str):
                 return pair.at, (pair.name or pair.found, f" {solution}")
@@ -318,7 +320,7 @@ class Matcher:
         state = bound
         known = state.operations.get(mine, frozenset())
         following = replace(state, operations={**state.operations, mine: known | {its}})
-        if mine.name in operation_differences.SIZED:
+        if mine.name in known_operations()["sized"]:
             return [operation_differences.sized(mine, its, following)]
         ways: _Ways = []
         orders = operation_differences.orders_of(mine, its)

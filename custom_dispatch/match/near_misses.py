@@ -16,7 +16,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import is_constant, owner_of
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, last_of
 from custom_dispatch.match.choosing import Placed
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.state import Match, Miss, place_of
@@ -236,11 +236,7 @@ class _Shape(NamedTuple):
 
 def _before(op: ir.Operation) -> list[ir.Operation]:
     """What computes what an operation reads, and what ends its regions; no constants."""
-    ends = [
-        block.operations[len(block.operations) - 1].operation
-        for region in op.regions
-        for block in region.blocks
-    ]
+    ends = [last_of(block) for region in op.regions for block in region.blocks]
     given = (owner_of(value) for value in op.operands)
     return ends + [item for item in given if item is not None and not is_constant(item)]
 

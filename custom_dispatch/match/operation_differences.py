@@ -11,23 +11,18 @@ from iree.compiler import ir
 
 from custom_dispatch.link.constants import constant_value, element_of, number_of, owner_of, shortest
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, last_of
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.state import Pair, State
 from custom_dispatch.match.types import EVERY, fits, other_element
-
-SIZED = {
-    *("tensor.empty", "tensor.expand_shape", "tensor.extract_slice"),
-    *("torch.aten.reshape", "torch.aten.expand", "torch.aten.broadcast_to"),
-}
-"""Their operands and attributes say the sizes that are in the result's type, too."""
 
 
 def other_form(
     example: Example, mine: ir.Operation, its: ir.Operation, *, loose: bool
 ) -> tuple[Any, ...]:
     """What tells two operations of one name apart, but for what they read; () if nothing."""
-    sized = mine.name in SIZED
+    sized = mine.name in known_operations()["sized"]
     if not sized and len(mine.operands) != len(its.operands):
         return (
             f"{kind_of(its)} has {len(its.operands)} operands, and in the pattern "
@@ -86,7 +81,7 @@ def regions_of(
         for a, b in zip(first.arguments, arguments, strict=True):
             if not fits(a.type, b.type, any_sizes=EVERY if loose else ()):
                 return f"{kind_of(its)} has a region of other arguments"
-        ends = [block.operations[len(block.operations) - 1].operation for block in (first, second)]
+        ends = [last_of(block) for block in (first, second)]
         if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):
             return f"{kind_of(its)} has a region that ends in another way"
         state = replace(
@@ -110,26 +105,7 @@ def is_overwritten(op: ir.Operation, index: int) -> bool:
     return index < len(arguments) and not any(True for _ in arguments[index].uses)
 
 
-_NOT_COMPARED = {
-    "linalg.memoized_indexing_maps",
-    "torch.onnx.custom_dispatch.definition",
-    "mhlo.frontend_attributes",
-    "mhlo.sharding",
-    "operandSegmentSizes",
-}
 _AXES = ("torch.onnx.axis", "torch.onnx.axes")
-_AXES_OPERANDS = {
-    **{f"onnx.Reduce{name}": 1 for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean")},
-    **{f"onnx.Reduce{name}": 1 for name in ("Min", "Prod", "Sum", "SumSquare")},
-    "onnx.CumSum": 1,
-    "onnx.Squeeze": 1,
-    "onnx.Unsqueeze": 1,
-    "onnx.Slice": 3,
-    "onnx.Pad": 3,
-}
-"""Which operand says axes."""
-_OF_RESULT = ("onnx.Unsqueeze", "onnx.OneHot")
-"""Their axes are those of what they give."""
 _PRECISION = "precision_config"
 """Exporting leaves it out where it says nothing."""
 
@@ -154,7 +130,7 @@ def other_attribute(
     - `besides`: those that are not compared.
     - `loose`: whether what may be sizes is not compared.
     """
-    names = {*mine.attributes, *its.attributes} - {*_NOT_COMPARED, *besides}
+    names = {*mine.attributes, *its.attributes} - {*known_operations()["not_compared"], *besides}
     if mine.name == "linalg.generic":
         names -= {"indexing_maps"}  # compared with the operands that they belong to
     for name in sorted(names):
@@ -179,7 +155,7 @@ def axes_of(its: ir.Operation, said: ir.Attribute | ir.Value) -> list[int] | Non
     - `its`: the node in the model, where tensors have ranks: those of patterns have any.
     - `said`: an attribute or an operand of that node, or of the pattern's.
     """
-    tensors = its.results if kind_of(its) in _OF_RESULT else its.operands
+    tensors = its.results if kind_of(its) in known_operations()["axes_of_results"] else its.operands
     kind = builtin_type(tensors[0].type) if len(tensors) else None
     if isinstance(said, ir.Value):
         owner = owner_of(said)
@@ -196,7 +172,7 @@ def axes_of(its: ir.Operation, said: ir.Attribute | ir.Value) -> list[int] | Non
 
 def are_axes(mine: ir.Operation, its: ir.Operation, index: int) -> bool:
     """Whether an operand says axes that are the same in an example and a model, in any way."""
-    if _AXES_OPERANDS.get(kind_of(its)) != index:
+    if known_operations()["axes_operands"].get(kind_of(its)) != index:
         return False
     found = axes_of(its, its.operands[index])
     return found is not None and found == axes_of(its, mine.operands[index])
@@ -243,20 +219,6 @@ def _is_of_sizes(one: ir.Attribute, other: ir.Attribute) -> bool:
     return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
 
 
-_COMMUTATIVE = {
-    *(f"arith.{name}" for name in ("addf", "mulf", "addi", "muli", "andi", "ori", "xori")),
-    *(f"arith.{kind}{sign}" for kind in ("max", "min") for sign in ("imumf", "numf", "si", "ui")),
-    *(
-        f"stablehlo.{name}"
-        for name in ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
-    ),
-    *(f"torch.aten.{name}" for name in ("add.Tensor", "mul.Tensor", "maximum", "minimum")),
-    *(f"torch.aten.{name}.Tensor" for name in ("eq", "ne", "bitwise_and", "bitwise_or")),
-    *(f"torch.aten.{name}" for name in ("bitwise_xor.Tensor", "logical_and", "logical_or")),
-    "torch.aten.logical_xor",
-    *(f"onnx.{name}" for name in ("Add", "Mul", "Equal", "Max", "Mean", "Min", "Sum")),
-    *(f"onnx.{kind}{name}" for kind in ("", "Bitwise") for name in ("And", "Or", "Xor")),
-}
 _MOST_PERMUTED = 4
 
 
@@ -268,7 +230,7 @@ def orders_of(mine: ir.Operation, its: ir.Operation) -> list[tuple[int, ...]]:
     count = len(mine.operands)
     plain = tuple(range(count))
     kind = kind_of(mine)
-    if kind in _COMMUTATIVE:
+    if kind in known_operations()["commutative"]:
         # A third operand of PyTorch's is what the second is multiplied with.
         moved = 2 if kind.startswith("torch.") else count
         if moved <= _MOST_PERMUTED and all(map(_is_one, list(its.operands)[moved:])):

@@ -10,21 +10,8 @@ from iree.compiler import ir
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of, operations_of
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.replaced import Remaining, Replacement
-
-_KINDS = {
-    "attention": r"torch\.aten\.(_?scaled_dot_product\w*)|onnx\.(\w*Attention)"
-    r"|iree_linalg_ext\.attention",
-    "product": r"torch\.aten\.(linear|matmul|mm|bmm|addmm|baddbmm|_grouped_mm)|onnx\.(MatMul|Gemm)"
-    r"|(stablehlo|lax)\.dot_general|linalg\.(batch_)?(matmul|matvec|vecmat|mmt4d).*",
-    "convolution": r"torch\.aten\.(conv\w*|_convolution)|onnx\.(Conv|ConvTranspose)"
-    r"|stablehlo\.convolution|linalg\.(depthwise_)?conv.*",
-    "norm": r"torch\.aten\.(rms|layer|group|batch|instance|native_layer|native_group)_norm"
-    r"|onnx\.\w*Normalization",
-    "softmax": r"torch\.aten\._?softmax|onnx\.Softmax|linalg\.softmax",
-}
-"""Operations that are worth a kernel, by what they are called in reports."""
-_PATTERNS = {kind: re.compile(rf"(?:{names})(?:\.\w+)?") for kind, names in _KINDS.items()}
 
 
 def remaining_in(
@@ -51,7 +38,10 @@ def remaining_in(
 
 
 def _kind(name: str) -> str:
-    return next((kind for kind, names in _PATTERNS.items() if names.fullmatch(name)), "")
+    kinds = known_operations()["large"].items()
+    return next(
+        (kind for kind, names in kinds if re.fullmatch(rf"(?:{names})(?:\.\w+)?", name)), ""
+    )
 
 
 def _types(ops: Sequence[ir.Operation]) -> tuple[str, ...]:

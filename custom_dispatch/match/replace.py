@@ -20,7 +20,7 @@ from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.mlir_arguments import constant
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, last_of
 from custom_dispatch.match.calls import Values, call_function, call_operator, numbers_of, scalar_of
 from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
@@ -196,7 +196,7 @@ class _Work:
             return ()
         if op not in self._endings:
             kind, block = op.results[0].type, op.regions[0].blocks[0]
-            last = owner_of(block.operations[len(block.operations) - 1].operands[0])
+            last = owner_of(last_of(block).operands[0])
             name = "" if last is None else last.name
             self._endings[op] = (len(op.operands), kind.rank, kind.element_type, name)
         return self._endings[op]

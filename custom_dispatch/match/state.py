@@ -14,21 +14,9 @@ from custom_dispatch.link.constants import element_of, number_of, owner_of, shor
 from custom_dispatch.link.operations import NODE, called_functions, kind_of, name_in_text, name_of
 from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.types import as_text
 from custom_dispatch.replaced import Place
-
-VIEWS = frozenset(
-    [
-        f"torch.aten.{name}"
-        for name in ("expand", "permute", "reshape", "select.int", "slice.Tensor")
-    ]
-    + ["torch.aten.squeeze.dim", "torch.aten.unsqueeze", "torch.prim.ListConstruct"]
-    + [f"onnx.{name}" for name in ("Expand", "Reshape", "Slice", "Squeeze", "Transpose")]
-    + ["onnx.Unsqueeze", "onnx.Identity"]
-    + [f"stablehlo.{name}" for name in ("broadcast_in_dim", "reshape", "slice", "transpose")]
-    + [f"tensor.{name}" for name in ("cast", "collapse_shape", "expand_shape", "extract_slice")]
-)
-"""They compute nothing, so that it does not matter who else uses what they give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +41,11 @@ class Match:
     def own(self) -> frozenset[ir.Operation]:
         """The operations that no other place may have: all but views."""
         owners = [owner_of(value) for value in self.results]
-        return frozenset(op for op in self.operations if kind_of(op) not in VIEWS or op in owners)
+        return frozenset(
+            op
+            for op in self.operations
+            if kind_of(op) not in known_operations()["views"] or op in owners
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from custom_dispatch.link.constants import element_of, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import functions_of, is_public, kind_of, operations_of
 from custom_dispatch.match.example import Example, read_example
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.pattern import Replaceable, wrong
-from custom_dispatch.match.state import VIEWS
 from custom_dispatch.match.text import Examples, Searched
 
 _VALUES = ({"f": 0.4375, "i": 3, "b": True}, {"f": 0.53125, "i": 5, "b": False})
@@ -153,8 +153,8 @@ def resembles(example: Example, wanted: ir.Operation, op: ir.Operation, depth: i
 
 def _computed_by(value: ir.Value) -> ir.Operation | None:
     """What computes the floats of a tensor, before views and conversions of it."""
-    op = owner_of(value)
-    while op is not None and op.operands and kind_of(op) in {"torch.aten.to.dtype", *VIEWS}:
+    op, passed = owner_of(value), {"torch.aten.to.dtype", *known_operations()["views"]}
+    while op is not None and op.operands and kind_of(op) in passed:
         op = owner_of(op.operands[0])
     return op
 

@@ -12,9 +12,10 @@ from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of
 from custom_dispatch.match.example import Example
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.sizes import ANY, SHAPES, Size, extent_of, in_terms_of, is_same, size_of
-from custom_dispatch.match.state import VIEWS, Pair, Shape, State
+from custom_dispatch.match.state import Pair, Shape, State
 
 Difference = tuple[ir.Operation, tuple[Any, ...]]
 """Where it is, and the parts of a sentence on it."""
@@ -116,8 +117,9 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
         for value in example.results
         for op in state.operations[ir.OpResult(value).owner.operation]
     }
+    views = known_operations()["views"]
     for mine in example.telling:
-        for op in state.operations.get(mine, ()) if kind_of(mine) not in VIEWS else ():
+        for op in state.operations.get(mine, ()) if kind_of(mine) not in views else ():
             for index, value in enumerate(op.results):
                 if (op, index) in results:
                     continue

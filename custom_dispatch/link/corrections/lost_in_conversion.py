@@ -15,7 +15,7 @@ from iree.compiler.dialects import arith
 from custom_dispatch.link.constants import as_written, element_of, owner_of
 from custom_dispatch.link.corrections.functions import Functions
 from custom_dispatch.link.elementwise import as_float
-from custom_dispatch.link.operations import copy_body, integer, operations_of
+from custom_dispatch.link.operations import copy_body, integer, last_of, operations_of
 
 _EQUAL = 1
 _LESS, _STRICT = (4, 5, 11, 12), (2, 4, 9, 11)
@@ -167,7 +167,7 @@ def sort_stably(op: ir.Operation) -> None:
     block = op.regions[0].blocks[0]
     arguments = list(block.arguments)
     swapped = {item: arguments[at ^ 1] for at, item in enumerate(arguments)}
-    end = block.operations[len(block.operations) - 1]
+    end = last_of(block)
     with ir.InsertionPoint(end), end.location:
         is_before = end.operands[0]
         (is_after,) = copy_body(block, swapped)

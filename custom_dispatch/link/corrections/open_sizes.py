@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler.dialects import arith
+from iree.compiler.dialects import arith, scf
 
 from custom_dispatch.ir.guards import INVALID_ARGUMENT
 from custom_dispatch.link import operations
@@ -89,14 +89,13 @@ def _require_same(first: tuple[Any, int], second: tuple[Any, int], message: str)
     differ = arith.cmpi(
         arith.CmpIPredicate.ne, operations.size_of(*first), operations.size_of(*second)
     )
-    branch = ir.Operation.create(
-        "scf.if", operands=[differ], attributes={_MARK: ir.UnitAttr.get()}, regions=2
-    )
-    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+    branch = scf.IfOp(differ)
+    branch.attributes[_MARK] = ir.UnitAttr.get()
+    with ir.InsertionPoint(branch.then_block):
         status = operations.integer(INVALID_ARGUMENT, ir.IntegerType.get_signless(32))
         ir.Operation.create(
             "util.status.check_ok",
             operands=[status],
             attributes={"message": ir.StringAttr.get(message)},
         )
-        ir.Operation.create("scf.yield")
+        scf.YieldOp([])

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir, passmanager
+from iree.compiler.dialects import func
 
 from custom_dispatch.errors import LinkError, ModelError
 from custom_dispatch.ir.compiler_tool import convert_input
@@ -27,6 +28,7 @@ from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_types import NUMBERS, builtin_type
 from custom_dispatch.link.mlir_arguments import arrange, constant_of
 from custom_dispatch.link.operations import (
+    callee_of,
     cast,
     create,
     empty_tensor,
@@ -36,7 +38,6 @@ from custom_dispatch.link.operations import (
     is_public,
     name_of,
     operations_of,
-    set_type,
     symbols_of,
     type_of,
 )
@@ -47,6 +48,8 @@ _TO = "torch_c.to_"
 # IREE would make each public function one over buffers, without a word on their types (IREE,
 # compiler/plugins/input/Torch/InputConversion/FuncConversion.cpp). It passes over those with this.
 _KEEP = "iree.abi.stub"
+_TENSORS = "builtin.module(torch-func-backend-type-conversion)"
+"""torch-mlir's pass: functions take and return tensors and numbers in place of torch's."""
 _ONNX = "onnx."
 DEFINITION = "custom_dispatch.definition"
 """Marks functions that compute what operators do which IREE does not know; those name them."""
@@ -58,8 +61,12 @@ def is_torch(module: ir.Module) -> bool:
 
     A function that returns its arguments has its types alone.
     """
-    has_types = any("!torch." in str(type_of(op)) for op in functions_of(module))
+    has_types = any(map(_has_torchs_types, functions_of(module)))
     return has_types or has_operation(module, "torch.", "tm_tensor.")
+
+
+def _has_torchs_types(function: ir.Operation) -> bool:
+    return "!torch." in str(type_of(function))
 
 
 def convert_torch(
@@ -75,9 +82,10 @@ def convert_torch(
         _call_definitions(module)
         callees = Callees(name_of(op) for op in symbols_of(module))
         others = _call_kernels(module, kernels, callees)
+        passmanager.PassManager.parse(_TENSORS).run(module.operation)
         for op in functions_of(module):
-            if is_public(op) and not is_declaration(op):
-                _pass_tensors(op)
+            if is_public(op) and not is_declaration(op) and not _has_torchs_types(op):
+                op.attributes[_KEEP] = ir.UnitAttr.get()
         _share_version(functions_of(module))
         correct_operators(module, widens=not has_patterns)
     done = convert_input(module)
@@ -146,12 +154,8 @@ def _call_definitions(module: ir.Module) -> None:
         if name is None:
             continue
         with op.location, ir.InsertionPoint(op):
-            call = ir.Operation.create(
-                "func.call",
-                results=[item.type for item in op.results],
-                operands=list(op.operands),
-                attributes={"callee": ir.FlatSymbolRefAttr.get(ir.StringAttr(name).value)},
-            )
+            results = [item.type for item in op.results]
+            call = func.CallOp(results, ir.StringAttr(name).value, list(op.operands))
         for before, after in zip(op.results, call.results, strict=True):
             before.replace_all_uses_with(after)
         op.erase()
@@ -163,36 +167,6 @@ def kernel_name(operator: str) -> str:
     """The KERNEL of "torch.NAMESPACE.KERNEL", maybe with an overload; empty if there is none."""
     parts = operator.split(".")
     return parts[1] if operator.startswith(_ONNX) else parts[2] if len(parts) > 2 else ""
-
-
-def _pass_tensors(op: ir.Operation) -> None:
-    """Give a function tensors and numbers for arguments and results, where it has torch's."""
-    kind = type_of(op)
-    inputs = [builtin_type(item) for item in kind.inputs]
-    outputs = [builtin_type(item) for item in kind.results]
-    if None in inputs or None in outputs or len(op.regions[0].blocks) != 1:
-        return
-    block = op.regions[0].blocks[0]
-    with ir.InsertionPoint.at_block_begin(block):
-        for argument, old, new in zip(block.arguments, kind.inputs, inputs, strict=True):
-            if old == new:
-                continue
-            argument.set_type(new)
-            which = NUMBERS[str(old)][0] if str(old) in NUMBERS else "builtin_tensor"
-            cast = ir.Operation.create(_FROM + which, results=[old], operands=[argument])
-            argument.replace_all_uses_except(cast.result, cast)
-    end = block.operations[len(block.operations) - 1].operation
-    with ir.InsertionPoint(end):
-        for index, (old, new) in enumerate(zip(kind.results, outputs, strict=True)):
-            if old == new:
-                continue
-            which = NUMBERS[str(old)][0] if str(old) in NUMBERS else "builtin_tensor"
-            value = end.operands[index]
-            end.operands[index] = ir.Operation.create(
-                _TO + which, results=[new], operands=[value]
-            ).result
-    set_type(op, inputs, outputs)
-    op.attributes[_KEEP] = ir.UnitAttr.get()
 
 
 _FUNCTION_ATTRIBUTES = ("sym_name", "sym_visibility", "function_type", "iree.reflection")
@@ -249,16 +223,14 @@ def _to_func(op: ir.Operation) -> None:
         block.append_to(function.regions[0])
     op.erase()
     for inner in operations_of(function, "util.call", "util.return"):
-        is_call = inner.name == "util.call"
+        results, operands = [each.type for each in inner.results], list(inner.operands)
         with ir.InsertionPoint(inner), inner.location:
-            new = ir.Operation.create(
-                "func.call" if is_call else "func.return",
-                results=[result.type for result in inner.results],
-                operands=list(inner.operands),
-                attributes={"callee": inner.attributes["callee"]} if is_call else {},
-            )
-        for old, result in zip(list(inner.results), list(new.results), strict=True):
-            old.replace_all_uses_with(result)
+            if inner.name == "util.return":
+                func.ReturnOp(operands)
+            else:
+                new = func.CallOp(results, callee_of(inner), operands)
+                for old, result in zip(list(inner.results), list(new.results), strict=True):
+                    old.replace_all_uses_with(result)
         inner.erase()
 
 
