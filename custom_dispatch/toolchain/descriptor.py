@@ -43,7 +43,7 @@ class StructFields:
 def fields_of(kernels: Sequence[Kernel]) -> tuple[StructFields, ...]:
     """Every field of every struct that kernels declare."""
     # No field is named so, and a question with such a name would not compile (C++20, [lex.key]).
-    keywords = Path(__file__).with_name("cpp_keywords.txt").read_text().split()
+    keywords = _text("cpp_keywords.txt").split()
     return tuple(
         StructFields(kernel.entry, parameter.index, names)
         for kernel in kernels
@@ -53,37 +53,21 @@ def fields_of(kernels: Sequence[Kernel]) -> tuple[StructFields, ...]:
     )
 
 
-_FIELD = """\
-template <class Type_, class = void> struct field_{index}_ : none_ {{}};
-template <class Type_>
-struct field_{index}_<Type_, typename void_<number_<{namespace}_offset_(Type_, {name})>>::type_>
-    : found_<decltype(Type_::{name}), {namespace}_offset_(Type_, {name}),
-             sizeof(Type_::{name})> {{}};
-"""
-_FIELDS_OF = """\
-extern "C" __device__ const {namespace}::parameter_ {variable}{index}[] = {{{parts}}};
-"""
-
-
 def _write_questions(asked: Sequence[StructFields]) -> str:
-    """C++ to stand behind `_HEAD`."""
+    """C++ to stand behind `descriptor_types.h`."""
     if not asked:
         return ""
     names = list(dict.fromkeys(name for item in asked for name in item.names))
-    fields = "".join(
-        _FIELD.format(namespace=_NAMESPACE, index=index, name=name)
-        for index, name in enumerate(names)
-    )
-    text = _text("descriptor_fields.h", "// The fields that are asked for are here.\n", fields)
+    text = _text("descriptor_fields.h")
+    for index, name in enumerate(names):
+        text += f"{_NAMESPACE}_field_({index}, {name})\n"
     for index, item in enumerate(asked):
         function = f"decltype({cpp_name(item.entry).address})"
         struct = f"{_NAMESPACE}::at_<{item.parameter}, {function}>::type_"
-        parts = (
-            f"{_NAMESPACE}::field_{names.index(name)}_<{struct}>::get_()" for name in item.names
-        )
-        text += _FIELDS_OF.format(
-            namespace=_NAMESPACE, variable=_FIELDS, index=index, parts=", ".join(parts)
-        )
+        fields = (f"{_NAMESPACE}::field_{names.index(name)}_" for name in item.names)
+        parts = ", ".join(f"{field}<{struct}>::get_()" for field in fields)
+        constant = f"{_NAMESPACE}::parameter_ {_FIELDS}{index}[]"
+        text += f'extern "C" __device__ const {constant} = {{{parts}}};\n'
     return text
 
 
@@ -98,32 +82,12 @@ def _read_fields(asked: StructFields, words: Sequence[int]) -> tuple[CField, ...
     return tuple(found)
 
 
-# C++ types by the element type that they hold. Classes are declared first: a header may define
-# them, or none does.
-_BUILTIN_TYPES = {
-    "f32": ("float",),
-    "f64": ("double",),
-    "bool": ("bool",),
-    "i8": ("char", "signed char"),
-    "u8": ("unsigned char",),
-    "i16": ("short",),
-    "u16": ("unsigned short",),
-    "i32": ("int",),
-    "u32": ("unsigned int",),
-    # 64 bits on every host that CUDA 13 knows, unlike Windows' 32: Linux alone is supported.
-    "i64": ("long", "long long"),
-    "u64": ("unsigned long", "unsigned long long"),
-}
-_CLASSES = {
-    "f16": ("__half", "__half2"),
-    "bf16": ("__nv_bfloat16", "__nv_bfloat162"),
-    "f8E4M3FN": ("__nv_fp8_e4m3", "__nv_fp8x2_e4m3", "__nv_fp8x4_e4m3"),
-    "f8E5M2": ("__nv_fp8_e5m2", "__nv_fp8x2_e5m2", "__nv_fp8x4_e5m2"),
-    "f32": ("float1", "float2", "float3", "float4"),
-    "f64": ("double1", "double2", "double3"),
-}
 _FORMS = ("value", "pointer", "reference")
-_CODES = ("", *dict.fromkeys((*_BUILTIN_TYPES, *_CLASSES)))
+_CODES = (
+    *("", "f32", "f64", "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16"),
+    *("bf16", "f8E4M3FN", "f8E5M2"),
+)
+"""Element types by the codes that `descriptor_types.h` gives to C++ types."""
 _WORDS = 5
 """32-bit words that describe a parameter: form, const, code, bytes, class; or a field: found,
 offset, code, bytes, class."""
@@ -135,36 +99,11 @@ _SIGNATURE, _TEXT, _ADDRESS, _FIELDS = (
     f"{_NAMESPACE}_{what}_" for what in ("signature", "text", "address", "fields")
 )
 
-_ITEM = """\
-extern "C" __device__ const {namespace}::signature_<decltype({address})> {signature}{index}{{}};
-#if __cplusplus >= 201402L
-extern "C" __device__ constexpr auto {text}{index} = {namespace}::spelled_<decltype({address})>();
-#endif
-"""
-_ADDRESS_OF = """\
-extern "C" __device__ const void* const {variable}{index} = (const void*)({address});
-"""
-
 
 @cache
-def _head() -> str:
-    codes = [f"struct {name};" for names in _CLASSES.values() for name in names]
-    for types in (_BUILTIN_TYPES, _CLASSES):
-        codes += (
-            f"template <> struct code_<{name}> {{ enum {{ value_ = {_CODES.index(dtype)} }}; }};"
-            for dtype, names in types.items()
-            for name in names
-        )
-    declarations = "\n".join(code for code in codes if code.startswith("struct"))
-    specialisations = "\n".join(code for code in codes if not code.startswith("struct"))
-    head = _text("descriptor_types.h", "// The codes of types are here.", specialisations)
-    return f"{declarations}\n{head}"
-
-
-def _text(name: str, mark: str, between: str) -> str:
-    """C++ of a file beside this one, with other lines in the place of a comment."""
-    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
-    return text.replace(mark, between)
+def _text(name: str) -> str:
+    """C++ of a file beside this one."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def write_trailer(
@@ -177,19 +116,16 @@ def write_trailer(
       initialiser.
     - `fields`: the fields of structs that are asked for; only of entries that are described.
     """
-    text = _head() if described else ""
+    text = _text("descriptor_types.h") if described else ""
     for index, entry in enumerate(described):
-        text += _ITEM.format(
-            namespace=_NAMESPACE,
-            signature=_SIGNATURE,
-            text=_TEXT,
-            index=index,
-            address=cpp_name(entry).address,
-        )
+        address = cpp_name(entry).address
+        text += f"{_NAMESPACE}_type_({index}, {address})\n"
+        text += f"{_NAMESPACE}_spelling_({index}, {address})\n"
     text += _write_questions(fields)
     for index, entry in enumerate(addressed):
         address = cpp_name(entry).address
-        text += _ADDRESS_OF.format(variable=_ADDRESS, index=index, address=address)
+        constant = f"const void* const {_ADDRESS}{index}"
+        text += f'extern "C" __device__ {constant} = (const void*)({address});\n'
     return text
 
 

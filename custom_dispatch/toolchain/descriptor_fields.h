@@ -23,5 +23,14 @@ template <class Type_, unsigned offset_, unsigned bytes_> struct found_ {
   }
 };
 struct none_ { __device__ static constexpr parameter_ get_() { return {{}}; } };
-// The fields that are asked for are here.
 }
+// A field of any struct, by its name.
+#define custom_dispatch_descriptor_field_(index_, name_) \
+  namespace custom_dispatch_descriptor { \
+  template <class Type_, class = void> struct field_##index_##_ : none_ {}; \
+  template <class Type_> \
+  struct field_##index_##_< \
+      Type_, typename void_<number_<custom_dispatch_descriptor_offset_(Type_, name_)>>::type_> \
+      : found_<decltype(Type_::name_), custom_dispatch_descriptor_offset_(Type_, name_), \
+               sizeof(Type_::name_)> {}; \
+  }
