@@ -80,20 +80,9 @@ def with_version(ptx: bytes, version: tuple[int, int]) -> bytes:
     return _VERSION_LINE.sub(rb"\g<1>%d.%d" % version, ptx, count=1)
 
 
-KINDS = ("ptx", "cubin", "fatbin")
-
-_NAME = re.compile(r"[A-Za-z0-9_]+")
-
-
 @dataclass(frozen=True, slots=True)
 class Object:
-    """The device code of one kernel for one target.
-
-    Raises
-    ------
-    DeclarationError
-        The name could not be part of a file name, or the kind is unknown.
-    """
+    """The device code of one kernel for one target."""
 
     name: str
     """The kernel's name."""
@@ -111,20 +100,6 @@ class Object:
     parts: tuple[Object, ...] = ()
     """What it was made of: a cubin of one PTX, a fatbin of such cubins. Empty for an object that
     came as it is."""
-
-    def __post_init__(self) -> None:
-        if _NAME.fullmatch(self.name) is None:
-            raise DeclarationError(
-                f"{self.name!r} cannot name an object, which becomes a file.",
-                expected="letters, digits and `_`",
-                next_step="rename the kernel.",
-            )
-        if self.kind not in KINDS:
-            raise DeclarationError(
-                f"{self.kind!r} is not a kind of object.",
-                expected=" or ".join(KINDS),
-                next_step="correct the kind.",
-            )
 
     @property
     def ptx(self) -> Object | None:

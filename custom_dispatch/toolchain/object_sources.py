@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.files import exists, is_directory, read_bytes
@@ -102,22 +102,6 @@ PTX has all of bf16 and asynchronous copies."""
 _LINE_INFO = frozenset({"-lineinfo", "--generate-line-info"})
 
 
-class ObjectSource(Protocol):
-    """Where the objects of a plan come from."""
-
-    def cpu_target(self, needed: Sequence[Target]) -> Target | None:
-        """The target whose PTX the CPU is to run, where that is none of those needed anyway."""
-        ...
-
-    def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
-        """The object of a plan for a target, checked."""
-        ...
-
-    def describe(self, plan: Plan, /) -> ModuleSource | None:
-        """What a plan is compiled from, if it is."""
-        ...
-
-
 @dataclass(eq=False)
 class FromSources:
     """Objects come from compiling each plan's source."""
@@ -130,11 +114,11 @@ class FromSources:
     _compiler: Compiler | None = None
 
     def cpu_target(self, needed: Sequence[Target]) -> Target | None:
-        """See `ObjectSource.cpu_target`."""
+        """The target whose PTX the CPU is to run, where that is none of those needed anyway."""
         return None if any(map(is_plain, needed)) else Target("cuda", CPU_PTX_ARCH)
 
     def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
-        """See `ObjectSource.build`."""
+        """The object of a plan for a target, checked."""
         kernel = plan.kernels[0]
         if kernel.source is None:  # pragma: no cover - such plans have another source
             raise TypeError(f"plan {plan.name} has no source")
@@ -166,7 +150,7 @@ class FromSources:
         )
 
     def describe(self, plan: Plan, /) -> ModuleSource | None:
-        """See `ObjectSource.describe`."""
+        """What a plan is compiled from."""
         kernel = plan.kernels[0]
         if kernel.source is None:  # pragma: no cover - as above
             return None
@@ -191,7 +175,7 @@ class FromFiles:
     directory: Path | None
 
     def cpu_target(self, needed: Sequence[Target]) -> Target | None:
-        """See `ObjectSource.cpu_target`."""
+        """As `FromSources.cpu_target`."""
         plain = sorted(filter(is_plain, self.files), key=lambda each: each.cuda_arch)
         ptx = [target for target in plain if is_ptx(self.files[target])]
         if any(target in needed for target in ptx):
@@ -210,7 +194,7 @@ class FromFiles:
         return f", or name the targets that there are: {naming(targets)}" if self.files else ""
 
     def build(self, plan: Plan, target: Target, *, for_cpu: bool) -> Object:
-        """See `ObjectSource.build`."""
+        """As `FromSources.build`."""
         path = self.files.get(target)
         if path is None:
             has_ptx = any(is_plain(each) and is_ptx(self.files[each]) for each in self.files)
@@ -230,7 +214,7 @@ class FromFiles:
         return self.stored.validate(item, plan.kernels, path.name, for_cpu=for_cpu, form=form)
 
     def describe(self, _: Plan, /) -> ModuleSource | None:
-        """See `ObjectSource.describe`."""
+        """Nothing: as `FromSources.describe`."""
         return None
 
     def _there_is_no(self, what: str) -> str:
@@ -243,6 +227,10 @@ class FromFiles:
         if self.directory is None:
             return f'objects={{"cuda:{arch}": ...}}'
         return f"`{self.plan.object_names[0]}_{arch}.ptx`"
+
+
+ObjectSource: TypeAlias = FromSources | FromFiles
+"""Where the objects of a plan come from."""
 
 
 def _check_distinct(plan: Plan, entries: Sequence[EntryPoint]) -> None:

@@ -177,24 +177,12 @@ def make_fatbin(images: Sequence[tuple[Arch, bytes]]) -> bytes:
 
     `images`: each architecture with its PTX or cubin.
     """
-    if not images:
-        raise DeclarationError(
-            "A fatbin without any image was asked for.",
-            expected="PTX or a cubin for at least one architecture",
-            next_step="name a CUDA target.",
-        )
     tool = find_tool("fatbinary").require("nvcc")
     with temporary_directory() as directory:
         arguments = []
         for arch, data in images:
             kind = _checked_kind(arch, data)
             name = f"{arch}.{kind}"
-            if (directory / name).exists():
-                raise DeclarationError(
-                    f"Two images of kind {kind} for {arch} were given for one fatbin.",
-                    expected="one of a kind for each architecture",
-                    next_step="remove one of them.",
-                )
             (directory / name).write_bytes(data.rstrip(b"\0") if kind == "ptx" else data)
             sm = str(arch).removeprefix("sm_")
             arguments.append(f"--image3=kind={_KINDS[kind]},sm={sm},file={name}")

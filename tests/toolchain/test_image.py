@@ -11,7 +11,7 @@ from cuda_sources import SM_90
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custom_dispatch.errors import DeclarationError, PtxError
+from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.process import run
 from custom_dispatch.toolchain.images import ImageInfo, describe_image
@@ -125,13 +125,6 @@ def test_any_bytes_are_described_or_refused(head: bytes, rest: bytes) -> None:
     except PtxError:
         return
     assert info.members
-
-
-def test_a_fatbin_of_nothing_or_of_the_same_twice_is_refused(scale_ptx: Ptx) -> None:
-    with pytest.raises(DeclarationError, match="A fatbin without any image"):
-        make_fatbin([])
-    with pytest.raises(DeclarationError, match="Two images of kind ptx for sm_90"):
-        make_fatbin([(SM_90, scale_ptx("sm_90"))] * 2)
 
 
 def test_a_fatbin_refuses_an_image_of_another_architecture_or_kind(scale_ptx: Ptx) -> None:
