@@ -33,7 +33,6 @@ IREE_ERRORS = (RuntimeError, ValueError, IndexError)
 """What IREE's bindings raise (runtime/bindings/python/status_utils.cc), by the kind of status."""
 
 _SANITIZE = "run it under compute-sanitizer, or on cpu:checked, to find the place"
-_NO_MEMORY = ("CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED")
 _NO_GRAPH = "the CUDA graph could not be launched (there may have been no memory to make it)"
 _LONGEST_EXIT_S = 30.0
 
@@ -127,7 +126,7 @@ class Access:
             return None
         text = str(error)
         if not self._end:
-            is_full = any(word in text for word in _NO_MEMORY)
+            is_full = is_out_of_memory(error)
             if is_full and not (graph and _refuses(device, self)):
                 return None
             whys = driver.cuda_errors()["lost"]
@@ -150,6 +149,12 @@ class Access:
             # To end a lost device is to wait for ever for its work [H200].
             _keep_for_ever(device, *_holders)
         return DeviceError(self._end[0], next_step=self._end[1], log=text)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a device had no memory left."""
+    text = str(error)
+    return "RESOURCE_EXHAUSTED" in text or "CUDA_ERROR_OUT_OF_MEMORY" in text
 
 
 def _refuses(device: Any, access: Access) -> bool:

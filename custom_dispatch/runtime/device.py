@@ -66,8 +66,6 @@ def _without_driver() -> str:
 
 def iree_drivers() -> tuple[str, ...]:
     """The drivers that the installed IREE runtime was built with."""
-    import iree.runtime as rt
-
     return tuple(rt.query_available_drivers())
 
 
@@ -80,8 +78,6 @@ def hal_device(name: str, *, graphs: bool = False) -> Any:
       recorded in a call becomes one there too, which takes longer than to launch it; so there are
       two devices. They share the GPU's context and memory, but not each other's semaphores.
     """
-    import iree.runtime as rt
-
     problem = device_problem(name)
     if problem is not None:
         raise DeviceError(problem)
@@ -132,8 +128,6 @@ def _open_cuda(gpu: int, *, graphs: bool) -> Any:
 @functools.cache
 def _cuda_driver(*, graphs: bool) -> Any:
     """IREE's driver, which reads its flags when it is made."""
-    import iree.runtime as rt
-
     changed = {"--cuda_async_allocations": "true"}
     if graphs:
         changed["--cuda_use_streams"] = "true"
@@ -150,8 +144,6 @@ _opened: list[tuple[str, Any]] = []
 
 def _forked() -> None:
     """Leave the parent's devices alone: their threads are not here, and to end them is to wait."""
-    import iree.runtime as rt
-
     if not _opened:
         return
     # A driver holds the threads of its devices, so the child needs a new one.

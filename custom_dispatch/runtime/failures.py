@@ -64,12 +64,6 @@ def translate_failure(name: str, error: Exception) -> CallError | DeviceError | 
     return DeviceError(f"`{name}` failed.", next_step="IREE says:", log=text)
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether a device had no memory left."""
-    text = str(error)
-    return "RESOURCE_EXHAUSTED" in text or "CUDA_ERROR_OUT_OF_MEMORY" in text
-
-
 class Findings:
     """The functions of a loaded module that tell what its executables found.
 

@@ -12,7 +12,7 @@ from iree import runtime as rt
 from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.format.keys import Failure
 from custom_dispatch.runtime import failures
-from custom_dispatch.runtime.access import IREE_ERRORS, Access
+from custom_dispatch.runtime.access import IREE_ERRORS, Access, is_out_of_memory
 from custom_dispatch.runtime.call_arguments import Arguments
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray, to_host
@@ -232,7 +232,7 @@ class Function:
             try:
                 self._context.invoke(function, inputs, outputs)
             except IREE_ERRORS as error:
-                if not failures.is_out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 # What is kept for later calls, of sizes that this one has no use for, goes first.
                 if not self.open_device.give_back_memory():

@@ -82,13 +82,7 @@ class Destinations:
             array.wait()
         elif isinstance(array, ForeignArray) and array.stream is not None:
             wait_for_stream(array.stream)
-        if tuple(source.shape) != target.shape:
-            raise CallError(
-                f"`out` has shape {list(target.shape)}, and the argument that is updated "
-                f"{list(source.shape)}.",
-                expected="the same shape",
-                next_step="pass an array of that shape.",
-            )
+        _require_shape(target.shape, "the argument that is updated", source.shape)
         if target.size:
             self._copy(source, target.view, kind, translate)
         return target
@@ -96,13 +90,7 @@ class Destinations:
     def fill(self, results: Sequence[DeviceArray], translate: Translate) -> None:
         """Copy results that are done into the arrays."""
         for index, (result, array) in enumerate(zip(results, self._arrays, strict=True)):
-            given = list(incoming.shape_of(array))
-            if given != list(result.shape):
-                raise CallError(
-                    f"`out` has shape {given}, and the result {list(result.shape)}.",
-                    expected="the same shape",
-                    next_step="pass an array of that shape.",
-                )
+            _require_shape(incoming.shape_of(array), "the result", result.shape)
             if not result.size:
                 continue
             view = self._views[index]
@@ -117,6 +105,15 @@ class Destinations:
         flight = start_copy(self._device, source, target, kind, translate)
         if flight is not None:
             flight.wait()
+
+
+def _require_shape(given: Sequence[int], other: str, shape: Sequence[int]) -> None:
+    if list(given) != list(shape):
+        raise CallError(
+            f"`out` has shape {list(given)}, and {other} {list(shape)}.",
+            expected="the same shape",
+            next_step="pass an array of that shape.",
+        )
 
 
 def start_copy(

@@ -16,13 +16,13 @@ from custom_dispatch.compiled import CompiledModule
 from custom_dispatch.errors import CallError, DeviceError, sentence
 from custom_dispatch.format.manifest import Manifest
 from custom_dispatch.kernel.names import chosen
-from custom_dispatch.runtime.access import IREE_ERRORS, access_to, keep_in_forks
+from custom_dispatch.runtime.access import IREE_ERRORS, access_to, is_out_of_memory, keep_in_forks
 from custom_dispatch.runtime.device import OpenDevice, OpenModule, devices, hal_device, open_device
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.device_choice import Choice, choose_device, newest_ptx
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.driver import Device, driver_state, wait_for_stream
-from custom_dispatch.runtime.failures import Findings, is_out_of_memory
+from custom_dispatch.runtime.failures import Findings
 from custom_dispatch.runtime.flight import Order
 from custom_dispatch.runtime.function import Function
 from custom_dispatch.runtime.incoming import dtype_of, place, read_array
