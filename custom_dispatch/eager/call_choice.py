@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from custom_dispatch.eager.placing import kind_of_device, target_for_gpu
@@ -24,11 +25,6 @@ from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.runtime.device import device_of
 from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
 from custom_dispatch.toolchain.tuned import tuned
-
-_by_table: dict[tuple[Choice, str], tuple[Choice, Target]] = {}
-"""Choices by their tables, which are read once a process, for each kind of device; and the target
-whose table counts there."""
-_MOST_TABLES = 256
 
 
 def choose(
@@ -60,15 +56,16 @@ def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequ
     """The kernels in the order that the table of the choice has for such a call."""
     if (choice.like or choice).tuning is None or device == CHECKED:
         return choice.ordered({})
-    key = choice, kind_of_device(choice.kernels[0], device)
-    if key not in _by_table:
-        if len(_by_table) == _MOST_TABLES:
-            del _by_table[next(iter(_by_table))]
-        name = device_of(device).name if gpu_index(key[1]) is not None else ""
-        _by_table[key] = _with_table(choice, targets_here(choice, key[1]), name)
-    ordered, target = _by_table[key]
+    ordered, target = _by_table(choice, kind_of_device(choice.kernels[0], device))
     shapes = {name: shape_of(array) for name, array in arrays.items()}
     return ordered.ordered(_known_dims(choice, shapes), target)
+
+
+@lru_cache(maxsize=256)
+def _by_table(choice: Choice, kind: str) -> tuple[Choice, Target]:
+    """As `_with_table`, for calls on a kind of device: tables are read once a process."""
+    device = device_of(kind).name if gpu_index(kind) is not None else ""
+    return _with_table(choice, targets_here(choice, kind), device)
 
 
 def targets_here(choice: Choice, kind: str) -> list[Target]:

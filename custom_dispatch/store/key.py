@@ -140,20 +140,27 @@ def package_identity() -> bytes:
         directories[:] = sorted(name for name in directories if name != "__pycache__")
         for name in sorted(names):
             path = f"{directory}/{name}"
-            inside, content = os.fsencode(path[len(root) :]), _content(path)
+            inside, content = os.fsencode(path[len(root) :]), read_whole(path)
             digest.update(_SIZES.pack(len(inside), len(content)))
             digest.update(inside)
             digest.update(content)
     return digest.digest()
 
 
-def _content(path: str) -> bytes:
-    """A file's bytes, without a file object: hundreds of them take half as long."""
+def read_whole(path: str) -> bytes:
+    """A file's bytes, without a file object: hundreds of them take half as long.
+
+    Raises `OSError`: it cannot be read, or becomes longer or shorter meanwhile.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(descriptor, os.fstat(descriptor).st_size + 1)
+        size = os.fstat(descriptor).st_size
+        content = os.read(descriptor, size + 1)
     finally:
         os.close(descriptor)
+    if len(content) != size:
+        raise OSError(f"{path} changes while it is read")
+    return content
 
 
 # What decides which instructions a CPU has; not its clock, nor which core answers.

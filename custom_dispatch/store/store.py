@@ -22,6 +22,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.files import SCRATCH_SUFFIX, replace_file
@@ -190,7 +191,7 @@ class Store:
         self.limit = limit
         self.entries = path / "entries"
         self._clock = Clock(path / "clock")
-        self._told: set[str] = set()
+        self._warn_once = cache(_warn)
 
     def get(self, key: bytes) -> bytes | None:
         """The value stored under a key; None if it is missing or irregular in any way."""
@@ -210,7 +211,8 @@ class Store:
         try:
             self._write(path, data)
         except OSError as problem:
-            self._tell(f"cannot be written: {problem.strerror or problem}")
+            why = f"cannot be written: {problem.strerror or problem}"
+            self._warn_once(f"The store at `{self.path}` {why}. Nothing new is kept in it.")
 
     def file(self, data: bytes, suffix: str) -> Path:
         """A file of these bytes, named after them. It goes as entries do, the longest unused first.
@@ -257,24 +259,9 @@ class Store:
         """Hold a key: other threads of this process that want it wait."""
         name = (os.getpid(), str(self.path), key)  # a forked child has none of its parent's threads
         with _guard:
-            lock, users = _locks.get(name, (threading.Lock(), 0))
-            _locks[name] = (lock, users + 1)
-        try:
-            with lock:
-                yield
-        finally:
-            with _guard:
-                lock, users = _locks[name]
-                if users == 1:
-                    del _locks[name]
-                else:
-                    _locks[name] = (lock, users - 1)
-
-    def _tell(self, problem: str) -> None:
-        """Warn of a problem, each once in a process."""
-        if problem not in self._told:
-            self._told.add(problem)
-            _warn(f"The store at `{self.path}` {problem}. Nothing new is kept in it.")
+            lock = _locks.setdefault(name, threading.Lock())
+        with lock:
+            yield
 
     def _path(self, key: bytes) -> Path:
         name = key.hex()
@@ -295,7 +282,7 @@ class Store:
 
 
 _guard = threading.Lock()
-_locks: dict[tuple[int, str, bytes], tuple[threading.Lock, int]] = {}
+_locks = WeakValueDictionary[tuple[int, str, bytes], threading.Lock]()
 
 
 def _forked() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +13,7 @@ from custom_dispatch.files import exists, is_directory, read_bytes
 from custom_dispatch.installation import install_step
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.kernel.target import Arch
+from custom_dispatch.toolchain.compiler_options import DEBUG_INFORMATION, check_options
 from custom_dispatch.toolchain.descriptor import StructFields, read_answer
 from custom_dispatch.toolchain.entry_point import EntryPoint, find_entries
 from custom_dispatch.toolchain.includes import SearchPath
@@ -57,7 +58,7 @@ class CompiledPtx:
     """The files that the compiler says it read, if it does; NVRTC does not."""
 
 
-class Compiler(Protocol):
+class Compiler(Hashable, Protocol):
     """nvcc or NVRTC."""
 
     @property
@@ -269,7 +270,6 @@ def compile_entries(
     ask: Callable[[Question], Outcome],
     *,
     places: Sequence[str],
-    describe: bool,
     name_all: bool,
 ) -> Answered:
     """Compile a source and find out what its entries are.
@@ -281,7 +281,6 @@ def compile_entries(
     - `compiler`: name and short version, for errors.
     - `ask`: compiles the source with a question.
     - `places`: where the compiler looks for headers, for errors.
-    - `describe`: whether types may be asked for.
     - `name_all`: whether asking for a symbol leaves the PTX as it is. Otherwise plain names are
       asked for only where the PTX has no such entry, as for a C++ function in no namespace.
     """
@@ -289,7 +288,9 @@ def compile_entries(
     known = tuple(entry for entry in request.entries if not entry.startswith("_Z"))
     needed = tuple(entry for entry in known if not cpp_name(entry).is_identifier)
     named = known if name_all else needed
-    described = known if describe else ()
+    # Debug information would describe the question as well.
+    debug = any(item.name == DEBUG_INFORMATION for item in check_options(request.options))
+    described = () if debug else known
     fields = tuple(item for item in request.fields if item.entry in described)
     questions = [Question(described, named, fields), Question(described, named)]
     questions += [Question((), named)]

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from custom_dispatch.store import Closure, Snapshot
 from custom_dispatch.store.closure import spelled_names
+from custom_dispatch.store.key import read_whole
 
 MAX_FILES = 20_000
 _MAX_SPELLINGS = 64
@@ -89,9 +91,9 @@ def find_includes(
     try:
         scan.read(os.path.dirname(path), source)  # noqa: PTH120 - the compiler joins texts too
         for name in search.forced:
-            scan.look_up(name, "")
+            scan.follow(name)
         scan.finish()
-    except _UntoldError:
+    except (_UntoldError, OSError):
         return None
     return Closure(tuple(sorted(scan.found)), tuple(sorted(scan.absent)), tuple(sorted(scan.trees)))
 
@@ -102,8 +104,8 @@ def before_headers(headers: Sequence[str], search: SearchPath) -> tuple[str, ...
     """
     absent = set()
     try:
-        names = {name for path in headers for name in spelled_names(_content(path))}
-    except _UntoldError:
+        names = {name for path in headers for name in spelled_names(read_whole(path))}
+    except OSError:
         return None
     for name in names:
         for place in search.before_host:
@@ -127,8 +129,9 @@ class _Scan:
     trees: set[str] = field(default_factory=set)
     _texts: list[tuple[str, bytes]] = field(default_factory=list)
     _looked_up: set[tuple[str, str]] = field(default_factory=set)
-    _exists: dict[str, bool] = field(default_factory=dict)
-    _is_link: dict[str, bool] = field(default_factory=dict)
+    _is_file: Callable[[str], bool] = field(default_factory=lambda: cache(os.path.isfile))
+    _is_there: Callable[[str], bool] = field(default_factory=lambda: cache(os.path.lexists))
+    _is_link: Callable[[str], bool] = field(default_factory=lambda: cache(os.path.islink))
     _macros: dict[bytes, set[bytes]] = field(default_factory=dict)
     _computed: list[tuple[str, bytes]] = field(default_factory=list)
     _asking: set[bytes] = field(default_factory=set)
@@ -155,9 +158,9 @@ class _Scan:
             if b"__has_include" in text:
                 pending += self._follow_questions(directory, text)
 
-    def look_up(self, name: str, directory: str) -> None:
-        """Follow a name in quotes."""
-        for beside, content in self._look_up(name, directory, quoted=True):
+    def follow(self, name: str, directory: str = "", *, quoted: bool = True) -> None:
+        """Follow the files of a name."""
+        for beside, content in self._look_up(name, directory, quoted):
             self.read(beside, content)
 
     def finish(self) -> None:
@@ -198,15 +201,13 @@ class _Scan:
         for match in re.finditer(rb"\b" + word + rb'\s*\(\s*(?:<([^>\n]+)>|"([^"\n]+)")', text):
             if (match[0], directory) not in asked:
                 asked.add((match[0], directory))
-                for beside, content in self._look_up(_named(match), directory, bool(match[2])):
-                    self.read(beside, content)
+                self.follow(_named(match), directory, quoted=bool(match[2]))
 
     def _follow_spelling(self, directory: str, spelling: bytes) -> None:
         name = _NAME.match(spelling)
         if name is None:
             raise _UntoldError
-        for beside, content in self._look_up(_named(name), directory, bool(name[2])):
-            self.read(beside, content)
+        self.follow(_named(name), directory, quoted=bool(name[2]))
 
     def _spellings(self, text: bytes) -> list[bytes]:
         """What a directive's words may become, with each known value of each macro in them."""
@@ -257,7 +258,7 @@ class _Scan:
                     yield from self._enter(tree)
                 elif path not in self.found:
                     self.found.add(path)
-                    yield os.path.dirname(path), _content(path)  # noqa: PTH120
+                    yield os.path.dirname(path), read_whole(path)  # noqa: PTH120
                 if not every:
                     return
 
@@ -286,21 +287,12 @@ class _Scan:
             return path
         parts: list[str] = []
         for part in path.split("/"):
-            if part == ".." and parts and parts[-1] not in ("", ".", ".."):
-                before = "/".join(parts)
-                if before not in self._is_link:
-                    self._is_link[before] = os.path.islink(before)  # noqa: PTH114
-                if not self._is_link[before]:
-                    parts.pop()
-                    continue
-            parts.append(part)
+            is_detour = part == ".." and parts and parts[-1] not in ("", ".", "..")
+            if is_detour and not self._is_link("/".join(parts)):
+                parts.pop()
+            else:
+                parts.append(part)
         return "/".join(parts)
-
-    def _is_file(self, path: str) -> bool:
-        known = self._exists.get(path)
-        if known is None:
-            known = self._exists[path] = os.path.isfile(path)  # noqa: PTH113
-        return known
 
     def _first_absent(self, place: str, name: str) -> str:
         """The shortest part of a path that is not there: hundreds of names share a few."""
@@ -311,12 +303,6 @@ class _Scan:
                 if not self._is_there(path):
                     return path
         return os.path.join(place, name)  # noqa: PTH118
-
-    def _is_there(self, path: str) -> bool:
-        known = self._exists.get(f"{path}/")
-        if known is None:
-            known = self._exists[f"{path}/"] = os.path.lexists(path)
-        return known
 
 
 def _plain(content: bytes) -> bytes:
@@ -333,11 +319,3 @@ def _named(match: re.Match[bytes]) -> str:
 def _spelled(name: str) -> Sequence[str]:
     """Where a name has no extension, NVRTC 13.0 looks for `NAME.stdh` too (seen)."""
     return (name,) if "." in os.path.basename(name) else (name, f"{name}.stdh")  # noqa: PTH119
-
-
-def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - hundreds of them: Path costs twice
-            return file.read()
-    except OSError as problem:
-        raise _UntoldError from problem

@@ -116,11 +116,8 @@ class Nvcc:
         def ask(question: Question) -> Outcome:
             return self._ask(request, options, question, label, read)
 
-        describe = not any(option.name == compiler_options.DEBUG_INFORMATION for option in options)
         places = (*self.search_path(request).directories, "nvcc's and gcc's own directories")
-        done = compile_entries(
-            request, label, ask, places=places, describe=describe, name_all=False
-        )
+        done = compile_entries(request, label, ask, places=places, name_all=False)
         command = [
             *self._arguments(request, options),
             source_name(request.source),

@@ -26,7 +26,6 @@ from custom_dispatch.toolchain.compiler import (
     unsupported_arch,
 )
 from custom_dispatch.toolchain.compiler_options import (
-    DEBUG_INFORMATION,
     check_options,
     for_nvrtc,
     option_directories,
@@ -138,13 +137,12 @@ class Nvrtc:
             *(f"--include-path={path}" for path in include_directories()),
             f"--include-path={C_HEADERS}",
         ]
-        describe = not any(option.name == DEBUG_INFORMATION for option in declared)
 
         def ask(question: Question) -> Outcome:
             return self._ask(request, source, options, question, process)
 
         places = self.search_path(request).directories
-        done = compile_entries(request, label, ask, places=places, describe=describe, name_all=True)
+        done = compile_entries(request, label, ask, places=places, name_all=True)
         command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
         ptx = drop_unused_constants(done.ptx)
         compiler = f"NVRTC {_version_in(ptx) or f'{release}.0'}"

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -83,8 +84,8 @@ class StoredBuild:
         self._pending: list[_Pending] = []
         self.read: set[SourceFiles] = set()
         """Of each compilation whose result was kept or is kept now."""
-        self._conditions_of: dict[CompileRequest, tuple[SearchPath, bytes]] = {}
-        self._declarations: dict[tuple[Kernel, ...], bytes] = {}
+        self._conditions = cache(_conditions)
+        self._declared = cache(_declared)
         self._checked_at = time.monotonic()
         self._begun: set[Compiler] = set()
         if store is not None:
@@ -97,7 +98,8 @@ class StoredBuild:
             return self._compile(compiler, request)
         source = read_source(request.source)
         try:
-            search, identity = self._conditions(compiler, request)
+            asked = replace(request, source=Path(), arch=_ANY_ARCH, entries=(), fields=())
+            search, identity = self._conditions(compiler, asked)
         except OSError:
             return self._compile(compiler, request)
         base = key_of("source", package_identity(), identity, request, source, search)
@@ -189,24 +191,6 @@ class StoredBuild:
 
         return remember(self._store, Object, key, lambda: join(items))
 
-    def _conditions(self, compiler: Compiler, request: CompileRequest) -> tuple[SearchPath, bytes]:
-        """Where headers are looked for, and what the compiler is: the same for many sources."""
-        asked = replace(request, source=Path(), arch=_ANY_ARCH, entries=(), fields=())
-        known = self._conditions_of.get(asked)
-        if known is None:
-            known = compiler.search_path(request), compiler.identity(request)
-            self._conditions_of[asked] = known
-        return known
-
-    def _declared(self, kernels: tuple[Kernel, ...]) -> bytes:
-        """What checking an object against these kernels follows from, besides the object."""
-        known = self._declarations.get(kernels)
-        if known is None:
-            ptxas = find_tool("ptxas").found
-            identity = package_identity(), ptxas and file_identity(ptxas)
-            known = self._declarations[kernels] = key_of("declared", *identity, kernels)
-        return known
-
     @contextmanager
     def compiling(self) -> Iterator[None]:
         """Around what is to be compiled: what compilers begin in each thread ends with it."""
@@ -257,6 +241,18 @@ class StoredBuild:
         if item.closure not in item.known.latest:
             latest = (item.closure, *item.known.latest)[:_MAX_CLOSURES]
             self._store.save(item.base, _Closures(latest))
+
+
+def _conditions(compiler: Compiler, asked: CompileRequest) -> tuple[SearchPath, bytes]:
+    """Where headers are looked for, and what the compiler is: the same for many sources."""
+    return compiler.search_path(asked), compiler.identity(asked)
+
+
+def _declared(kernels: tuple[Kernel, ...]) -> bytes:
+    """What checking an object against these kernels follows from, besides the object."""
+    ptxas = find_tool("ptxas").found
+    identity = package_identity(), ptxas and file_identity(ptxas)
+    return key_of("declared", *identity, kernels)
 
 
 def _with_headers(

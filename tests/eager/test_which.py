@@ -11,6 +11,7 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels import gemm
+from custom_dispatch.eager import call_choice
 from custom_dispatch.eager.call_choice import choose
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.host_cpu import host_cpu
@@ -21,6 +22,7 @@ from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import TuningTable
+from custom_dispatch.runtime.driver import Device
 from custom_dispatch.toolchain.tuned import digest_of, tuned
 
 n = cd.dim("n")
@@ -93,6 +95,25 @@ def in_model(choice: cd.Choice, target: Target, dims: dict[str, int]) -> str:
     orders = orders_of(tuned(choice, [target]), dims, [target])
     ((found,),) = (order.kernels for order in candidates(choice.name, orders, signature))
     return found.name
+
+
+def test_what_counts_was_measured_on_the_gpu_that_a_call_runs_on(
+    tabled: cd.Choice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the call leaves it open which device that is."""
+    here = {"cuda": Device("cuda", "NVIDIA H200", 90)}
+    asked = []
+
+    def tuned(choice: cd.Choice, _: object, device: str) -> cd.Choice:
+        asked.append(device)
+        return choice
+
+    monkeypatch.setattr(call_choice, "kind_of_device", lambda *_: "cuda")
+    monkeypatch.setattr(call_choice, "device_of", here.__getitem__)
+    monkeypatch.setattr(call_choice, "targets_here", lambda *_: [Target.parse("cuda:sm_90a")])
+    monkeypatch.setattr(call_choice, "tuned", tuned)
+    choose(tabled, (numpy.zeros(8, numpy.float32),), {}, "auto")
+    assert asked == ["NVIDIA H200"]
 
 
 @pytest.mark.parametrize("name", ["required", "tabled"])

@@ -27,16 +27,16 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reads(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were read."""
     seen: list[str] = []
-    real = tree._content
+    real = tree.read_whole
 
-    def content(root: str, name: str) -> bytes | None:
-        seen.append(name)
-        return real(root, name)
+    def content(path: str) -> bytes:
+        seen.append(str(Path(path).relative_to(root)))
+        return real(path)
 
-    monkeypatch.setattr(tree, "_content", content)
+    monkeypatch.setattr(tree, "read_whole", content)
     return seen
 
 
@@ -194,7 +194,10 @@ def test_files_and_trees_are_as_before_or_one_is_not(root: Path, store: Store) -
 def test_while_nothing_was_read_there_is_no_answer(
     root: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree, "_content", lambda *_: None)
+    def cannot(path: str) -> bytes:
+        raise OSError(path)
+
+    monkeypatch.setattr(tree, "read_whole", cannot)
     assert not view(root, store).is_as_before()
 
 
