@@ -144,6 +144,14 @@ ROWS |= {
     "A result through a pointer to const": lambda bench: bench.build(
         operands=[cd.InOut("x", "f32", [n]), Y, COUNT]
     ),
+    "An input that the kernel writes": lambda bench: bench.build(
+        source=bench.source(
+            "back.cu", COPY.replace("const ", "").replace("y[i] = x[i]", "x[i] = y[i]")
+        )
+    ),
+    "An output that nothing writes": lambda bench: bench.build(
+        source=bench.source("unwritten.cu", COPY.replace("y[i] = x[i]", "(void)(y[i] + x[i])"))
+    ),
     "A name that is not an identifier": lambda bench: bench.kernel("my.kernel"),
     "Two kernels of one name, as of two packages": lambda bench: cd.build(
         [bench.kernel(), bench.kernel(block=32)], ["cpu"]

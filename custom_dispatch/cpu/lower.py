@@ -9,8 +9,6 @@ from dataclasses import replace
 from custom_dispatch.cpu.analysis import suspension
 from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.inline_calls import inline_calls
-from custom_dispatch.cpu.analysis.liveness import symbols_in
-from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.checked.checked_block import checked_block_function, monitor
 from custom_dispatch.cpu.checked.checks import Checks
 from custom_dispatch.cpu.checked.sites import Sites
@@ -25,7 +23,7 @@ from custom_dispatch.cpu.threads.thread_function import thread_function
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
 from custom_dispatch.cpu.warps.warp_function import warp_function
 from custom_dispatch.errors import PtxError
-from custom_dispatch.ptx import Entry, Module
+from custom_dispatch.ptx import Entry, Module, Origins, named_by
 
 _PRINT = Callee("check.print", ("i64", "i64"), "i32")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,7 +79,7 @@ def _thread_code(
     entry = inline_calls(module, entry, kept=callees)
     graph = build_graph(entry)
     instructions = [i for block in graph.blocks for i in block.instructions]
-    named = {name for instruction in instructions for name in symbols_in(instruction)}
+    named = {name for instruction in instructions for name in named_by(instruction)}
     variables = [*entry.variables, *module.variables]
     # A function that is called twice declares its shared variables twice.
     shared = {v.name: v for v in variables if v.space == "shared" and v.name in named}
@@ -95,8 +93,9 @@ def _thread_code(
     checks = None
     if sites is not None:
         places = {v.name for v in variables if v.space != "const" or v.name in symbols}
-        origins = Origins(entry, kernel.bindings, places)
-        checks = Checks(kernel, instructions, origins, memory, sites)
+        pointers = [parameter.name for parameter in entry.parameters[: kernel.bindings]]
+        origins = Origins(entry, set(pointers), places)
+        checks = Checks(kernel, instructions, origins, pointers, memory, sites)
     return ThreadCode(entry, kernel, graph, symbols, memory, checks, callees)
 
 

@@ -6,6 +6,7 @@
 # isort: skip_file
 
 from custom_dispatch.ptx.module import (
+    ONLY_COMPUTES as ONLY_COMPUTES,
     BranchTargets as BranchTargets,
     Entry as Entry,
     Function as Function,
@@ -16,6 +17,8 @@ from custom_dispatch.ptx.module import (
     Module as Module,
     Statement as Statement,
     Variable as Variable,
+    named_by as named_by,
+    written_operands as written_operands,
 )
 from custom_dispatch.ptx.operands import (
     TYPE_BITS as TYPE_BITS,
@@ -32,6 +35,8 @@ from custom_dispatch.ptx.operands import (
     Vector as Vector,
     elements_of as elements_of,
     leaves as leaves,
+    registers_in as registers_in,
     type_size as type_size,
 )
+from custom_dispatch.ptx.origins import Origins as Origins
 from custom_dispatch.ptx.reader import read_module as read_module

@@ -19,8 +19,9 @@ from custom_dispatch.kernel.operand import Buffer, Struct
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.foreign import unread
-from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter
-from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten, named_by
+from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, named_by
+from custom_dispatch.ptx.rewrite import check_rewritten, is_rewritten
+from custom_dispatch.ptx.writes import check_writes
 from custom_dispatch.reachable import reachable
 
 _MOST_NAMES = 20
@@ -52,6 +53,7 @@ def check_module(
     check_block(kernel, entry.max_threads, entry.required_threads, f"`{origin}`")
     check_cluster(kernel, entry.cluster, f"`{origin}`", is_clustered=entry.is_clustered)
     _check_dynamic_shared_memory(kernel, entry, module, origin)
+    check_writes(module, kernel, entry, origin)
 
 
 def no_entry(kernel: Kernel, names: Sequence[str], origin: str) -> PtxError:

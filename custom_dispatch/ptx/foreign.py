@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from custom_dispatch.kernel.target import Arch
 from custom_dispatch.ptx.edits import Edit
-from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter
-from custom_dispatch.ptx.rewrite import is_rewritten, named_by
+from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, named_by
+from custom_dispatch.ptx.rewrite import is_rewritten
 from custom_dispatch.ptx.stream import FOR_DEBUGGERS
 
 _FOR_DEBUGGERS = re.compile(rf"^[ \t]*{FOR_DEBUGGERS}", re.MULTILINE)

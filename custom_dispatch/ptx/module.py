@@ -14,6 +14,7 @@ from custom_dispatch.ptx.operands import (
     Operand,
     Register,
     Symbol,
+    leaves,
     type_size,
 )
 
@@ -146,6 +147,34 @@ class Instruction:
         return opcode_parts(self.opcode)
 
 
+ONLY_COMPUTES = frozenset((
+    "abs", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "cnot", "copysign", "cos", "cvt",
+    "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "max", "min",
+    "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp",
+    "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "tanh", "testp", "xor",
+))  # fmt: skip
+"""What does nothing but give a result."""
+# Their first operand is read, or is memory.
+_WITHOUT_RESULT = frozenset(
+    {"st", "red", "bra", "brx", "ret", "exit", "membar", "fence", "trap", "cp", "prefetch"}
+    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority", "griddepcontrol"}
+    | {"__assertfail", "call"}
+)
+
+
+def written_operands(instruction: Instruction) -> int:
+    """How many of an instruction's first operands are destinations: 0 or 1."""
+    base = instruction.parts[0]
+    if base in ("bar", "barrier"):
+        return 1 if "red" in instruction.parts else 0
+    return 0 if base in _WITHOUT_RESULT else 1
+
+
+def named_by(instruction: Instruction) -> list[str]:
+    """The variables, functions and labels that an instruction names."""
+    return [o.name for o in leaves(*instruction.operands) if isinstance(o, Symbol)]
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """A place to branch to."""
@@ -182,8 +211,6 @@ class Function:
     """Variables declared in the body."""
     is_declaration: bool
     """True when the body is elsewhere."""
-    line: int
-    """Line of `.func` in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +229,6 @@ class Entry:
     """`.maxntid` (x, y, z), or None."""
     required_threads: tuple[int, int, int] | None
     """`.reqntid` (x, y, z), or None."""
-    min_blocks: int | None
-    """`.minnctapersm`, or None."""
     max_registers: int | None
     """`.maxnreg`, or None."""
     cluster: tuple[int, int, int] | None

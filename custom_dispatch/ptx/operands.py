@@ -154,6 +154,11 @@ def leaves(*operands: Operand) -> Iterator[Operand]:
                 yield operand
 
 
+def registers_in(*operands: Operand) -> Iterator[Register]:
+    """Every register of some operands."""
+    return (leaf for leaf in leaves(*operands) if isinstance(leaf, Register))
+
+
 def elements_of(operand: Operand) -> tuple[Operand, ...]:
     """A vector's elements; any other operand is its only one."""
     return operand.elements if isinstance(operand, Vector) else (operand,)

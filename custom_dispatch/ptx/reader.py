@@ -55,10 +55,6 @@ def _threads(values: tuple[int, ...] | None) -> tuple[int, int, int] | None:
     return x, y, z
 
 
-def _number(values: tuple[int, ...] | None) -> int | None:
-    return values[0] if values else None
-
-
 class _ModuleReader:
     def __init__(self, tokens: list[Token]) -> None:
         self._stream = TokenStream(tokens)
@@ -159,8 +155,7 @@ class _ModuleReader:
                 variables=variables,
                 max_threads=_threads(directives.get(".maxntid")),
                 required_threads=_threads(directives.get(".reqntid")),
-                min_blocks=_number(directives.get(".minnctapersm")),
-                max_registers=_number(directives.get(".maxnreg")),
+                max_registers=next(iter(directives.get(".maxnreg", ())), None),
                 cluster=_threads(directives.get(".reqnctapercluster")),
                 is_clustered=".explicitcluster" in directives,
                 line=line,
@@ -172,7 +167,7 @@ class _ModuleReader:
 
     def _function(self) -> None:
         stream = self._stream
-        line = stream.take().line
+        stream.take()
         if stream.accept(".attribute"):
             stream.skip_balanced("(", ")", "around attributes")
         results: tuple[Parameter, ...] = ()
@@ -184,10 +179,10 @@ class _ModuleReader:
             parameters, _ = read_parameters(stream)
         self._directives()
         if stream.accept(";"):
-            self._functions.append(Function(name, results, parameters, (), (), True, line))
+            self._functions.append(Function(name, results, parameters, (), (), True))
             return
         body, variables, _ = BodyReader(stream, self._files, results + parameters).read()
-        self._functions.append(Function(name, results, parameters, body, variables, False, line))
+        self._functions.append(Function(name, results, parameters, body, variables, False))
 
     def _directives(self) -> _Directives:
         stream = self._stream

@@ -19,8 +19,8 @@ from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
 from custom_dispatch.ptx.edits import Edit
-from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span
-from custom_dispatch.ptx.operands import TYPE_BITS, Address, Register, Symbol, elements_of, leaves
+from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span, named_by
+from custom_dispatch.ptx.operands import TYPE_BITS, Address, Register, Symbol, elements_of
 
 _PARAMETER_SPACES = ("param", "param::entry")
 _MOVES = ("mov.b64", "mov.u64", "mov.s64")
@@ -324,11 +324,6 @@ def _pointer_attributes(parameter: Parameter) -> str:
     space = f" .{parameter.pointer_space}" if parameter.pointer_space else ""
     align = f" .align {parameter.pointer_align}" if parameter.pointer_align else ""
     return f" .ptr{space}{align}"
-
-
-def named_by(instruction: Instruction) -> list[str]:
-    """The variables, functions and labels that an instruction names."""
-    return [o.name for o in leaves(*instruction.operands) if isinstance(o, Symbol)]
 
 
 def _takes_address(instruction: Instruction) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import custom_dispatch as cd
-from custom_dispatch.errors import CustomDispatchError, DeclarationError, SourceError
+from custom_dispatch.errors import CustomDispatchError, DeclarationError, PtxError, SourceError
 
 triton = pytest.importorskip("triton")
 from frontends import triton_functions as functions  # noqa: E402
@@ -254,3 +255,20 @@ def test_triton_that_is_missing_or_unknown(
         "3.10",
     ]
     assert "triton" in caught.value.next_step
+
+
+def test_what_a_function_writes_is_compared_with_its_operands() -> None:
+    n_scalar, x, y, _ = ADD["operands"]
+    swapped = [n_scalar, cd.Out("x_ptr", "f32", [n]), y, cd.In("out_ptr", "f32", [n])]
+    line = 1 + functions.add.fn.__code__.co_firstlineno
+    with pytest.raises(PtxError) as caught:
+        cd.build(declared(operands=swapped, requires=[n % 16 == 0]), ["cuda:sm_80"])
+    assert caught.value.found.startswith(
+        "Kernel `add`: operand `out_ptr` is declared as cd.In, and `add` of `"
+    )
+    place = re.search(r"triton_functions\.py:(\d+)\.$", caught.value.found)
+    assert place is not None
+    assert line < int(place[1]) < line + 10
+    unwritten = [n_scalar, x, cd.Out("y_ptr", "f32", [n]), cd.InOut("out_ptr", "f32", [n])]
+    with pytest.raises(PtxError, match=r"`y_ptr` is declared as cd\.Out, and nothing in `add` of"):
+        cd.build(declared(operands=unwritten, requires=[n % 16 == 0]), ["cuda:sm_80"])

@@ -17,7 +17,7 @@ extern "C" __global__ void mistakes(const int* how, float* x, int* count, int si
   if (n == 5) counters[i] = 1;                                // past a variable of the module
   if (n == 6) x[i] = table[i];                                // past a constant
   if (n == 7) *(float2*)(x + 1) = make_float2(1, 2);          // misaligned
-  if (n == 8) *(int*)how = 1;                                 // a write to an In
+  if (n == 8) *(i < size ? (int*)how : counters) = 1;         // a write to an In
   if (n == 9) x[i] = ((const Node*)x)->next->value;           // a null pointer
   if (n == 10) x[i] = tile[i];                                // never written
   if (n == 11) { tile[i] = i; x[i] = tile[i ? i - 1 : 0]; }   // no barrier

@@ -198,7 +198,8 @@ def test_whatever_is_asked_for_differently_is_compiled(
 def test_another_entry_or_another_name_of_a_field_is_compiled(
     declare: Declare, write: Write, counts: Counts
 ) -> None:
-    pair = 'struct Pair { float a, b; };\nextern "C" __global__ void %s(Pair p, float* y) {}\n'
+    function = 'extern "C" __global__ void %s(Pair p, float* y) { *y = 0; }\n'
+    pair = f"struct Pair {{ float a, b; }};\n{function}"
     source = write("pair.cu", pair % "one" + (pair % "two").partition("\n")[2])
 
     def build(entry: str, *names: str) -> None:

@@ -12,18 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from custom_dispatch.cpu.analysis.liveness import reads, registers_in, written_registers
-from custom_dispatch.ptx import Instruction, Operand
+from custom_dispatch.cpu.analysis.liveness import reads, written_registers
+from custom_dispatch.ptx import ONLY_COMPUTES, Instruction, Operand, registers_in
 
 MOST_DROPPED = 63
 """Bits of a word, in which a thread notes what it uses."""
-_ONLY_COMPUTES = frozenset((
-    "abs", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "cnot", "copysign", "cos", "cvt",
-    "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "max", "min",
-    "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "selp",
-    "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub", "tanh", "testp", "xor",
-))  # fmt: skip
-"""What does nothing but give a result."""
 _ENDS = frozenset({"bra", "brx", "ret", "exit", "trap", "bar", "barrier"})
 """Behind them another instruction need not be executed, or others come between."""
 
@@ -65,7 +58,7 @@ def dropped_loads(instructions: Sequence[Instruction]) -> DroppedLoads:
                 known |= of(_registers(item.operands[1:])) & since
         elif base == "selp":
             known |= of(_registers(item.operands[3:]))
-        elif base not in _ONLY_COMPUTES:
+        elif base not in ONLY_COMPUTES:
             known |= of(reads(item))
         since = 0 if base in _ENDS else since
         if _is_load(item) and item.predicate is None:
@@ -103,7 +96,7 @@ def _held(instructions: Sequence[Instruction], bits: Mapping[int, int]) -> dict[
         for item in instructions:
             given = bits.get(id(item), 0)
             base = item.parts[0]
-            if base in _ONLY_COMPUTES and base != "selp":
+            if base in ONLY_COMPUTES and base != "selp":
                 for name in reads(item):
                     given |= held.get(name, 0)
             for name in written_registers(item) if given else ():

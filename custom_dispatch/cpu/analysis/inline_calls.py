@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch import ptx
-from custom_dispatch.cpu.analysis.liveness import symbols_in
 from custom_dispatch.cpu.text.unsupported import unsupported
 
 _MAX_DEPTH = 128
@@ -192,7 +191,7 @@ def promote_parameters(entry: ptx.Entry) -> ptx.Entry:
         if access is not None:
             parts[access[0]].update(access[1])
             continue
-        for name in names & symbols_in(statement):
+        for name in names.intersection(ptx.named_by(statement)):
             parts[name].add((0, 0))  # stays memory
     promoted = {name for name in names if not _overlap(parts[name])}
     body: list[ptx.Statement] = []

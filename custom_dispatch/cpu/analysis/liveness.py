@@ -7,30 +7,20 @@ Operands", says which operand of an instruction is its destination).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.control_flow import Block, Graph
-from custom_dispatch.ptx import Address, Instruction, Operand, Register, Symbol, leaves
-
-# Their first operand is read, or is memory.
-_WITHOUT_RESULT = frozenset(
-    {"st", "red", "bra", "brx", "ret", "exit", "membar", "fence", "trap", "cp", "prefetch"}
-    | {"prefetchu", "nanosleep", "stmatrix", "discard", "applypriority", "griddepcontrol"}
-    | {"__assertfail", "call"}
+from custom_dispatch.ptx import (
+    Address,
+    Instruction,
+    Operand,
+    Register,
+    registers_in,
+    written_operands,
 )
 
 Live = dict[int, tuple[Instruction, frozenset[str]]]
 """By the ``id`` of an instruction: itself, and the registers that are live after it."""
-
-
-def registers_in(*operands: Operand) -> Iterator[Register]:
-    """Every register of some operands."""
-    return (leaf for leaf in leaves(*operands) if isinstance(leaf, Register))
-
-
-def symbols_in(instruction: Instruction) -> set[str]:
-    """The names of variables and labels that an instruction mentions."""
-    return {leaf.name for leaf in leaves(*instruction.operands) if isinstance(leaf, Symbol)}
 
 
 def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
@@ -41,14 +31,6 @@ def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
         for register in registers_in(*instruction.operands, *guard):
             found.setdefault(register.name, register)
     return list(found.values())
-
-
-def written_operands(instruction: Instruction) -> int:
-    """How many of an instruction's first operands are destinations: 0 or 1."""
-    base = instruction.parts[0]
-    if base in ("bar", "barrier"):
-        return 1 if "red" in instruction.parts else 0
-    return 0 if base in _WITHOUT_RESULT else 1
 
 
 def writes(instruction: Instruction) -> set[str]:

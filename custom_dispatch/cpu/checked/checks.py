@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.cpu.analysis.dropped_loads import dropped_loads
-from custom_dispatch.cpu.analysis.origins import Origins
 from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.checked.finding import Finding
 from custom_dispatch.cpu.checked.monitor import CONTEXT, call
@@ -24,7 +23,7 @@ from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import unsupported
 from custom_dispatch.cpu.threads.block_memory import BARRIERS, LAST_COUNT, BlockMemory
-from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, elements_of
+from custom_dispatch.ptx import TYPE_BITS, Address, Instruction, Integer, Origins, elements_of
 
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
 """Modifiers of accesses that do not race with each other (PTX ISA, "Memory Consistency Model":
@@ -99,6 +98,7 @@ class Checks:
     """What is checked in a kernel.
 
     - `origins`: which operand or variable its addresses come from.
+    - `pointers`: the parameters that are bindings, by name.
     - `sites`: those of the module, to which the kernel's are added.
     """
 
@@ -107,6 +107,7 @@ class Checks:
         kernel: CpuKernel,
         instructions: list[Instruction],
         origins: Origins,
+        pointers: Sequence[str],
         memory: BlockMemory,
         sites: Sites,
     ) -> None:
@@ -117,6 +118,7 @@ class Checks:
         """The module's variables that are regions, after the operands."""
         self.local_bytes = 0
         self._origins = origins
+        self._pointers = pointers
         self._dropped = dropped_loads(instructions)
         self.may_drop = bool(self._dropped.numbers)
         """Whether there are loads whose values a thread may drop."""
@@ -202,9 +204,8 @@ class Checks:
 
     def _range(self, operand: Address, space: str) -> tuple[int, int, int, str]:
         """Where an access may go: a kind of place, its bounds, and what it is called."""
-        origin = None if operand.base is None else self._origins.of(operand.base)
+        name = self._origins.of(operand) or ""
         shared = self.memory.shared
-        name = "" if origin is None else origin.variable
         if name in shared.offsets:
             end = shared.ends[name]
             return (
@@ -219,13 +220,11 @@ class Checks:
             return Site.IN_SHARED, 0, shared.size, "shared memory"
         if space in ("local", "param"):
             return Site.IN_LOCAL, 0, self.local_bytes, "the thread's local memory"
-        if name:
-            return Site.IN_REGION, self._region(name), 0, ""
-        if origin is not None:
-            return Site.IN_REGION, origin.binding, 0, ""
-        return Site.ANYWHERE, 0, 0, ""
+        return (Site.IN_REGION, self._region(name), 0, "") if name else (Site.ANYWHERE, 0, 0, "")
 
     def _region(self, name: str) -> int:
+        if name in self._pointers:
+            return self._pointers.index(name)
         if name not in self.variables:
             self.variables.append(name)
         return self.kernel.bindings + self.variables.index(name)

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Final
 
-from custom_dispatch.cpu.analysis.liveness import reads, registers_in, symbols_in, written_registers
+from custom_dispatch.cpu.analysis.liveness import reads, written_registers
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.lowering.waits import Waits
@@ -28,7 +28,7 @@ from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory, each_lane
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, Value
-from custom_dispatch.ptx import Instruction, Operand, SpecialRegister
+from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, named_by, registers_in
 
 Place = tuple[str, str, str]
 
@@ -245,7 +245,7 @@ def _can_call(frame: LaneFrame, instruction: Instruction) -> bool:
     place in the grid are not.
     """
     special = any(isinstance(operand, SpecialRegister) for operand in instruction.operands)
-    known = symbols_in(instruction).isdisjoint(frame.variables)
+    known = set(named_by(instruction)).isdisjoint(frame.variables)
     return instruction.parts[0] in SHARED and known and not special
 
 

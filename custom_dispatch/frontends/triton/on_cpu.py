@@ -26,7 +26,7 @@ from custom_dispatch.frontends.triton.compiling import Code, file_of, kept_code
 from custom_dispatch.kernel.expr import dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import MAX_NAME_LENGTH, shown
-from custom_dispatch.kernel.operand import In, InOut, Operand, Out, Scalar
+from custom_dispatch.kernel.operand import In, InOut, Operand, Scalar
 
 CAPABILITY = 80
 _SHARED_BYTES = 163 * 1024
@@ -155,7 +155,7 @@ class Launcher:
             elif place is None:
                 given.append((span[0] if span else 0) if kind[0] == "*" else _number(kind, value))
         results = self._kernels[places].on(self._where)(
-            *given, numpy.empty((*grid, 0), numpy.uint8)
+            *given, numpy.empty((*grid, 0), numpy.uint8), numpy.zeros(1, numpy.uint8)
         )
         if memory:
             for region, result in zip(taken, results, strict=False):  # `done` is the last
@@ -274,7 +274,7 @@ def _kernel(code: Code, kinds: Sequence[str], places: Sequence[Place | None]) ->
         f"triton_{plain}",
         entry=code.entry,
         objects={f"cuda:sm_{code.arch}": file_of(ptx)},
-        operands=[*operands, In(_GRID, "u8", [*grid, 0]), Out(_DONE, "u8", [1])],
+        operands=[*operands, In(_GRID, "u8", [*grid, 0]), InOut(_DONE, "u8", [1])],
         block=code.warps * 32,
         grid=grid,
         dynamic_shared_memory=code.shared,
