@@ -47,6 +47,6 @@ def test_a_picture_of_another_table_is_found(
         "linear_bf16_t128x192_s4_c2_sm80_t128x256_s4",
         "the best",
         "not measured",
-        ">512 x 512 x 5<",
+        ">1024 x 1024 x 4500<",
     ):
         assert said in drawn

@@ -179,6 +179,8 @@ def check(directory: Path, target: str) -> int:
     """Run the odd sizes."""
     import torch
 
+    from custom_dispatch.kernel.expected import takes
+
     launcher, tally = Launcher(directory, target), gpu_command.Tally()
     choices = (*CHOICES, *CHOICES_F32, *CHOICES_TF32)
     cases: list[tuple[cd.Choice, cd.Kernel | None, tuple[int, int, int], int]] = [
@@ -190,7 +192,7 @@ def check(directory: Path, target: str) -> int:
         for choice in choices
         for kernel in choice.kernels
         for sizes, misaligned in itertools.product(EVERY, (0, 1))
-        if sizes[0] <= 16 or "_skinny_" not in kernel.name or "f32" in choice.name
+        if takes(kernel, dict(zip(("batch", "n", "k"), sizes, strict=True)))
     ]
     for choice, kernel, (m, n, k), misaligned in cases:
         tensors = product(choice, m, n, k, misaligned=misaligned, added=(m + n) % 4 == 0)

@@ -52,11 +52,18 @@ def products() -> Iterator[str]:
 
 def sizes() -> Iterator[str]:
     """Products at random sizes, by their rows."""
-    content = json.loads((ROOT / RESULTS / "sizes_h200.json").read_text(encoding="utf-8"))
-    for line in content["summary"]:
+    of_h200, of_h100 = (
+        json.loads((ROOT / RESULTS / f"sizes_{gpu}.json").read_text(encoding="utf-8"))["summary"]
+        for gpu in ("h200", "h100")
+    )
+    beside = {line["rows"]: line["of_cublas"] for line in of_h100 if line["choice"] == "all"}
+    for line in of_h200:
         if line["choice"] == "all":
-            ratios = f"{line['of_cublas']:.2f} | {line['worst']:.2f}"
-            yield f"| {line['rows']} | {line['sizes']} | {ratios} | {line['below_0.8']} |"
+            yield (
+                f"| {line['rows']} | {line['sizes']} | {line['of_cublas']:.2f} | "
+                f"{line['worst']:.2f} | {line['below_0.8']} | {line['of_best_form']:.3f} | "
+                f"{beside[line['rows']]:.2f} |"
+            )
 
 
 def moved() -> Iterator[str]:

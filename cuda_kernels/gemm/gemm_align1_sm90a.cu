@@ -26,8 +26,17 @@ struct Align1Storage {
   Stage<TileM, TileN> stages[kStages];
 };
 
+// Of the steps of k, how many before it is stored one is loaded. Many blocks share the k where there are few, which wait for
+// memory; where there are more, a multiprocessor has another block to go on with.
+template <int SplitK>
+constexpr int kAhead = SplitK >= 8 ? 2 : 1;
+
+// Blocks of a multiprocessor at least, for which the compiler saves registers.
+template <int TileM, int TileN, int SplitK>
+constexpr int kAlign1Blocks = kAhead<SplitK> == 1 && TileM <= 64 ? 256 / TileN : 1;
+
 template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int SplitK>
-__global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN)
+__global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN, kAlign1Blocks<TileM, TileN, SplitK>)
     gemm_align1_sm90a(const In* __restrict__ a,
                       const In* __restrict__ b,
                       const In* __restrict__ bias,
@@ -46,39 +55,46 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN)
   const int steps = (k + kTileK - 1) / kTileK;
   const int first = steps * block / SplitK, end = steps * (block + 1) / SplitK;
 
-  using OfB = UnalignedBands<In, IsWeights ? TileN : kTileK, IsWeights ? 1 : TileN / 64, threads>;
+  constexpr int ahead = kAhead<SplitK>;
+  using OfA = UnalignedBands<In, TileM, 1, threads, ahead>;
+  using OfB = UnalignedBands<In, IsWeights ? TileN : kTileK, IsWeights ? 1 : TileN / 64, threads, ahead>;
   const long long count_a = static_cast<long long>(m) * k, count_b = static_cast<long long>(n) * k;
   const In* const of_batch_b = b + tile.number * count_b;
-  UnalignedBands<In, TileM, 1, threads> of_a(a, batch * count_a, a + tile.number * count_a, k, tile.m, first * kTileK, m, k);
+  OfA of_a(a, batch * count_a, a + tile.number * count_a, k, tile.m, first * kTileK, m, k);
   OfB of_b = IsWeights ? OfB(b, batch * count_b, of_batch_b, k, tile.n, first * kTileK, n, k)
                        : OfB(b, batch * count_b, of_batch_b, n, first * kTileK, tile.n, k, n);
-  const auto load = [&] {
-    of_b.load();
-    of_a.load();
+  const auto load = [&](int set, int later) {
+    of_b.load(set, later, IsWeights);
+    of_a.load(set, later, true);
   };
-  const auto store = [&](Stage<TileM, TileN>& stage) {
-    of_b.store(stage.b, IsWeights);
-    of_a.store(stage.a, true);
+  const auto store = [&](Stage<TileM, TileN>& stage, int set) {
+    of_b.store(stage.b, set, IsWeights);
+    of_a.store(stage.a, set, true);
   };
 
   float accumulators[TileM / 2];
 #pragma unroll
   for (float& sum : accumulators) sum = 0.0f;
   int now = 0;
-  load();
-  store(stages[0]);
-  load();
+#pragma unroll
+  for (int i = 0; i < ahead; ++i) load(i, i);
+  store(stages[0], 0);
+  load(0, ahead - 1);
 #pragma unroll 1
-  for (int i = first; i < end; ++i) {
-    // After this all see the stage of this step, and have waited for the wgmmas of the step before the last, whose stage is
-    // that of the next.
-    fence_proxy();
-    __syncthreads();
-    multiply_transposed<In, IsWeights, TileM>(accumulators, stages[now].b + group * 64 * 128, stages[now].a);
-    now = now + 1 == Storage::kStages ? 0 : now + 1;
-    store(stages[now]);
-    load();
-    warpgroup_wait<1>();
+  for (int i = first; i < end; i += ahead) {
+#pragma unroll
+    for (int set = 0; set < ahead; ++set) {
+      if (i + set >= end) break;
+      // After this all see the stage of this step, and have waited for the wgmmas of the step before the last, whose stage
+      // is that of the next.
+      fence_proxy();
+      __syncthreads();
+      multiply_transposed<In, IsWeights, TileM>(accumulators, stages[now].b + group * 64 * 128, stages[now].a);
+      now = now + 1 == Storage::kStages ? 0 : now + 1;
+      store(stages[now], (set + 1) % ahead);
+      load((set + 1) % ahead, ahead - 1);
+      warpgroup_wait<1>();
+    }
   }
   warpgroup_wait<0>();
   __syncthreads();  // the stages are free

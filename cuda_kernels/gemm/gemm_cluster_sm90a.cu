@@ -88,15 +88,18 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
 
   // Barriers and the first loads, by different warps.
   if (warp >= threads / 32) {
-    if (lane < Stages) {
-      if (which == 0) {
-        initialise(&memory.full[lane], 1);
-      } else {
-        initialise(&memory.empty[lane], TileN / 64 * (RowTiles + ColumnTiles - 1));
+    if (lane == 0) {
+#pragma unroll
+      for (int i = 0; i < Stages; ++i) {
+        if (which == 0) {
+          initialise(&memory.full[i], 1);
+        } else {
+          initialise(&memory.empty[i], TileN / 64 * (RowTiles + ColumnTiles - 1));
+        }
       }
       publish_barriers();
+      memory.maps[which] = nullptr;
     }
-    if (lane == 0) memory.maps[which] = nullptr;
   } else if (vectorised) {
 #pragma unroll 1
     for (int i = 0; i < begun; ++i) begin_stage(i);

@@ -75,8 +75,9 @@ struct Bands {
 };
 
 // The same through registers, from any addresses: for each piece two aligned 16 bytes, which are shifted when they are there.
-// A thread's rows are a multiple of 8 apart, so all of its pieces begin at the same byte of 16, in each step.
-template <class T, int Rows, int Boxes, int Threads>
+// A thread's rows are a multiple of 8 apart, so all of its pieces begin at the same byte of 16, in each step. It loads `Ahead`
+// steps before it stores, each into registers of its own.
+template <class T, int Rows, int Boxes, int Threads, int Ahead = 1>
 struct UnalignedBands {
   using Pieces = Bands<T, Rows, Boxes, Threads>;
   static constexpr int kCount = Pieces::kCount;
@@ -86,7 +87,7 @@ struct UnalignedBands {
   unsigned first, last;      // of which 16 bytes the thread's first piece begins in, and the last that has a neighbour
   unsigned apart;            // from piece to piece
   unsigned bytes;            // of 16, before a piece
-  uint4 low[kCount], high[kCount];
+  uint4 low[Ahead][kCount], high[Ahead][kCount];
 
   // A matrix of an array of `count` elements.
   __device__ __forceinline__ UnalignedBands(const T* begin, long long count, const T* matrix, int stride, int first_row, int first_column, int rows, int columns)
@@ -102,25 +103,33 @@ struct UnalignedBands {
 
   __device__ __forceinline__ unsigned index(int i) const { return first + i % Pieces::kPieces * apart + i / Pieces::kPieces * 8; }
 
-  __device__ __forceinline__ void load() {
+  // Loads what is stored `later` steps after the next.
+  __device__ __forceinline__ void load(int set, int later, bool along) {
+    UnalignedBands at = *this;
+    for (int i = 0; i < later; ++i) at.advance(along);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      if (Pieces::is_there(i) && pieces.left(i) > 0 && index(i) <= last) {
-        const uint4* const from = reinterpret_cast<const uint4*>(array) + index(i);
-        low[i] = __ldg(from);
-        high[i] = __ldg(from + 1);
+      if (Pieces::is_there(i) && at.pieces.left(i) > 0 && at.index(i) <= last) {
+        const uint4* const from = reinterpret_cast<const uint4*>(array) + at.index(i);
+        low[set][i] = __ldg(from);
+        high[set][i] = __ldg(from + 1);
       }
     }
   }
 
+  __device__ __forceinline__ void advance(bool along) {
+    first += 8 * (along ? 1 : pieces.stride);
+    pieces.advance(along);
+  }
+
   // Stores what was loaded, and goes on to the next step.
-  __device__ __forceinline__ void store(unsigned char* to, bool along) {
+  __device__ __forceinline__ void store(unsigned char* to, int set, bool along) {
     const bool by_8 = bytes & 8, by_4 = bytes & 4;
     const unsigned bits = bytes % 4 * 8;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       if (!Pieces::is_there(i)) continue;
-      const uint4 x = low[i], y = high[i];
+      const uint4 x = low[set][i], y = high[set][i];
       const unsigned a = by_8 ? x.z : x.x, b = by_8 ? x.w : x.y, c = by_8 ? y.x : x.z, d = by_8 ? y.y : x.w;
       const unsigned e = by_8 ? y.z : y.x, f = by_8 ? y.w : y.y;
       const unsigned words[5] = {by_4 ? b : a, by_4 ? c : b, by_4 ? d : c, by_4 ? e : d, by_4 ? f : e};
@@ -132,8 +141,7 @@ struct UnalignedBands {
       }
       *reinterpret_cast<uint4*>(to + Pieces::place(i)) = value;
     }
-    first += 8 * (along ? 1 : pieces.stride);
-    pieces.advance(along);
+    advance(along);
   }
 };
 

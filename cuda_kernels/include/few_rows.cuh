@@ -7,7 +7,7 @@
 
 namespace cuda_kernels {
 
-// A row of weights.
+// A row of weights. Of each 8 columns, the next one's begins where this one ends.
 template <class In>
 struct WeightsRow {
   const In* from;
@@ -30,54 +30,25 @@ struct SkinnyMainloop {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row = lane / 4;  // of a fragment of A, or of 8 of B
 
-    // The source of the 8 elements of a slot of a stage, and how many of them are in bounds. Slots of B come before those
-    // of A.
+    // The source of the 8 elements of a slot: how many of them are in bounds, and whether a row follows theirs. Slots of B
+    // come before those of A.
     struct Source {
       const In* from;
       int left;
+      bool has_next;
     };
     const auto source = [&](int slot, int k_at) {
       if (slot < Columns) {
         const WeightsRow<In> of = weights_of(slot * 8 + row);
-        return Source{of.from + k_at, of.is_there ? k - k_at : 0};
+        return Source{of.from + k_at, of.is_there ? k - k_at : 0, row < 7 && weights_of(slot * 8 + row + 1).is_there};
       }
       const int at = row + (slot - Columns) * 8;
-      return Source{a + static_cast<long long>(at) * k + k_at, at < m ? k - k_at : 0};
+      return Source{a + static_cast<long long>(at) * k + k_at, at < m ? k - k_at : 0, at + 1 < m};
     };
-    const auto load = [&](int step) {
-      const int k_at = (step * Warps + warp) * kStep + lane % 4 * 8;
-      uint4* const to = ring + step % Stages * kSlots * kThreads + threadIdx.x;
-#pragma unroll
-      for (int slot = 0; slot < kSlots; ++slot) {
-        const Source of = source(slot, k_at);
-        cp_async(shared_address(to + slot * kThreads), of.from, of.left > 0 ? 16 : 0, vectorised);
-      }
-      if (vectorised) return;
-#pragma unroll 1
-      for (int slot = 0; slot < kSlots; ++slot) {
-        const Source of = source(slot, k_at);
-        to[slot * kThreads] = load_elements(of.from, of.left);
-      }
-    };
+    const auto place = [&](int step) { return (step * Warps + warp) * kStep + lane % 4 * 8; };  // in k
 
     float accumulators[Rows][Columns][4] = {};
-    const int steps = (k + Warps * kStep - 1) / (Warps * kStep);
-    for (int step = 0; step < Stages - 1; ++step) {
-      if (step < steps) load(step);
-      cp_async_commit();
-    }
-#pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      if (step + Stages - 1 < steps) load(step + Stages - 1);
-      cp_async_commit();  // an empty group too: groups are counted
-      cp_async_wait<Stages - 1>();
-      const uint4* const from = ring + step % Stages * kSlots * kThreads + threadIdx.x;
-      unsigned words[kSlots][4];
-#pragma unroll
-      for (int slot = 0; slot < kSlots; ++slot) {
-        const uint4 bits = from[slot * kThreads];
-        memcpy(words[slot], &bits, sizeof(bits));
-      }
+    const auto multiply = [&](const unsigned(&words)[kSlots][4]) {
 #pragma unroll
       for (int half = 0; half < 2; ++half)  // of the thread's 8 of k
 #pragma unroll
@@ -90,6 +61,65 @@ struct SkinnyMainloop {
             mma(In(), accumulators[i][j], left, right);
           }
         }
+    };
+    const int steps = (k + Warps * kStep - 1) / (Warps * kStep);
+    if (vectorised) {
+      const auto load = [&](int step) {
+        uint4* const to = ring + step % Stages * kSlots * kThreads + threadIdx.x;
+#pragma unroll
+        for (int slot = 0; slot < kSlots; ++slot) {
+          const Source of = source(slot, place(step));
+          cp_async(shared_address(to + slot * kThreads), of.from, of.left > 0 ? 16 : 0);
+        }
+      };
+      for (int step = 0; step < Stages - 1; ++step) {
+        if (step < steps) load(step);
+        cp_async_commit();
+      }
+#pragma unroll 1
+      for (int step = 0; step < steps; ++step) {
+        if (step + Stages - 1 < steps) load(step + Stages - 1);
+        cp_async_commit();  // an empty group too: groups are counted
+        cp_async_wait<Stages - 1>();
+        const uint4* const from = ring + step % Stages * kSlots * kThreads + threadIdx.x;
+        unsigned words[kSlots][4];
+#pragma unroll
+        for (int slot = 0; slot < kSlots; ++slot) {
+          const uint4 bits = from[slot * kThreads];
+          memcpy(words[slot], &bits, sizeof(bits));
+        }
+        multiply(words);
+      }
+    } else {
+      // Rows begin at any addresses: through registers, a step ahead. The two aligned 16 bytes that have an element's 8 are
+      // read where what they have before and behind it is of rows, too.
+      Shifted<In> pieces[kSlots];
+      const auto is_inside = [&](const Source& of, int k_at) {
+        return k >= 16 && (k_at > 0 || row > 0) && (of.left >= 16 || of.has_next);
+      };
+      const auto load = [&](int k_at) {
+#pragma unroll
+        for (int slot = 0; slot < kSlots; ++slot) {
+          const Source of = source(slot, k_at);
+          if (of.left > 0 && is_inside(of, k_at)) pieces[slot] = Shifted<In>(of.from, Array::of_all());
+        }
+      };
+      load(place(0));
+#pragma unroll 1
+      for (int step = 0; step < steps; ++step) {
+        const int k_at = place(step);
+        unsigned words[kSlots][4];
+#pragma unroll
+        for (int slot = 0; slot < kSlots; ++slot) {
+          const Source of = source(slot, k_at);
+          uint4 bits{};
+          if (of.left > 0)
+            bits = is_inside(of, k_at) ? pieces[slot].value(of.from, of.left, Array::of_all()) : one_by_one(of.from, of.left);
+          memcpy(words[slot], &bits, sizeof(bits));
+        }
+        load(place(step + 1));
+        multiply(words);
+      }
     }
 
     __syncthreads();  // the stages are no longer needed

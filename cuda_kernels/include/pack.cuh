@@ -152,6 +152,14 @@ struct Array {
   const char *first, *last;
 
   Array() = default;
+
+  // That has any address: for pairs that are known to be in theirs.
+  static __device__ __forceinline__ Array of_all() {
+    Array found;
+    found.first = nullptr, found.last = reinterpret_cast<const char*>(~0ull);
+    return found;
+  }
+
   template <class T>
   __device__ __forceinline__ Array(const T* begin, long long count) {
     const unsigned long long from = reinterpret_cast<unsigned long long>(begin), to = from + count * sizeof(T);

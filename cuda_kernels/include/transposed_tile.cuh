@@ -43,20 +43,24 @@ __device__ __forceinline__ void store_packed(Out* packed, const float (&accumula
     }
   }
   __syncthreads();
-  const int piece = threadIdx.x % pieces * kPack<Out>, column = tile.n + piece;
-  if (threadIdx.x >= threads || column >= n) return;
-  const bool whole = aligned(c) && n % kPack<Out> == 0;
+  if (threadIdx.x >= threads) return;
+  const long long begin = (static_cast<long long>(tile.number) * m + tile.m) * n + tile.n;
+  const int width = min(TileN, n - tile.n);
+  if (aligned(c) && n % kPack<Out> == 0) {
+    const int piece = threadIdx.x % pieces * kPack<Out>;
+    if (piece >= width) return;
 #pragma unroll 4
-  for (int row = threadIdx.x / pieces; row < height; row += threads / pieces) {
-    const Out* const from = packed + row * pitch + piece;
-    Out* const to = c + (static_cast<long long>(tile.number) * m + tile.m + row) * n + column;
-    if (whole) {
-      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
-    } else {
-#pragma unroll 1
-      for (int e = 0; e < min(n - column, kPack<Out>); ++e) to[e] = from[e];
-    }
+    for (int row = threadIdx.x / pieces; row < height; row += threads / pieces)
+      *reinterpret_cast<uint4*>(c + begin + static_cast<long long>(row) * n + piece) =
+          *reinterpret_cast<const uint4*>(packed + row * pitch + piece);
+    return;
   }
+  // An element a thread: what a warp stores at once is adjacent.
+  const int piece = threadIdx.x % TileN;
+  if (piece >= width) return;
+#pragma unroll 4
+  for (int row = threadIdx.x / TileN; row < height; row += threads / TileN)
+    c[begin + static_cast<long long>(row) * n + piece] = packed[row * pitch + piece];
 }
 
 // Reduces the accumulators of the SplitK blocks that share the k of a tile, TileM rows of TileN columns of C, and stores it:
@@ -87,18 +91,16 @@ __device__ __forceinline__ void store_tile(float* sums, const float (&accumulato
   } else {
     __syncthreads();
   }
-  constexpr int pieces = TileN / kUnit, at_once = threads / pieces;  // of a row; rows
-  const int piece = threadIdx.x % pieces * kUnit, column = tile.n + piece;
   const int own = height * block / SplitK, end = height * (block + 1) / SplitK;
-  if (threadIdx.x < threads && column < n) {
-    const bool whole = aligned(bias, residual, c) && n % kUnit == 0;
+  const auto place = [&](int row, int column) { return (static_cast<long long>(tile.number) * m + tile.m + row) * n + column; };
+  if (threadIdx.x < threads && aligned(bias, residual, c) && n % kUnit == 0) {
+    constexpr int pieces = TileN / kUnit, at_once = threads / pieces;  // of a row; rows
+    const int piece = threadIdx.x % pieces * kUnit, column = tile.n + piece;
     float of_bias[kUnit] = {};
-    if (bias != nullptr) {
-#pragma unroll
-      for (int e = 0; e < kUnit; ++e)
-        if (whole || column + e < n) of_bias[e] = static_cast<float>(bias[column + e]);
-    }
-    const auto sum = [&](int row, float* values) {
+    if (bias != nullptr && column < n) load_unit(bias + column, of_bias);
+#pragma unroll(SplitK > 2 ? 1 : 4 / SplitK)
+    for (int row = own + threadIdx.x / pieces; row < end && column < n; row += at_once) {
+      float values[kUnit];
       const float* const from = &sums[row * pitch + piece];
       if constexpr (SplitK > 1) {
         float parts[SplitK][kUnit];
@@ -117,34 +119,33 @@ __device__ __forceinline__ void store_tile(float* sums, const float (&accumulato
       }
 #pragma unroll
       for (int e = 0; e < kUnit; ++e) values[e] += of_bias[e];
-    };
-    const auto place = [&](int row) { return (static_cast<long long>(tile.number) * m + tile.m + row) * n + column; };
-    int row = own + threadIdx.x / pieces;
-    if (whole) {
+      if (residual != nullptr) {
+        float others[kUnit];
+        load_unit(residual + place(row, column), others);
+        for (int e = 0; e < kUnit; ++e) values[e] += others[e];
+      }
+      for (int e = 0; e < kUnit; ++e) values[e] = Activation::template of<Out>(values[e]);
+      store_unit(c + place(row, column), values);
+    }
+  } else if (threadIdx.x < threads) {
+    // An element a thread: what a warp stores at once is adjacent.
+    const int piece = threadIdx.x % TileN, column = tile.n + piece;
+    const float of_bias = bias != nullptr && column < n ? static_cast<float>(bias[column]) : 0.0f;
 #pragma unroll(SplitK > 2 ? 1 : 4 / SplitK)
-      for (; row < end; row += at_once) {
-        float values[kUnit];
-        sum(row, values);
-        if (residual != nullptr) {
-          float others[kUnit];
-          load_unit(residual + place(row), others);
-          for (int e = 0; e < kUnit; ++e) values[e] += others[e];
-        }
-        for (int e = 0; e < kUnit; ++e) values[e] = Activation::template of<Out>(values[e]);
-        store_unit(c + place(row), values);
-      }
-    } else {
-#pragma unroll 1
-      for (; row < end; row += at_once) {
-        float values[kUnit];
-        sum(row, values);
+    for (int row = own + threadIdx.x / TileN; row < end && column < n; row += threads / TileN) {
+      const float& from = sums[row * pitch + piece];
+      float value = from;
+      if constexpr (SplitK > 1) {
+        float parts[SplitK];
 #pragma unroll
-        for (int e = 0; e < kUnit; ++e) {
-          if (column + e >= n) break;
-          if (residual != nullptr) values[e] += static_cast<float>(residual[place(row) + e]);
-          c[place(row) + e] = static_cast<Out>(Activation::template of<Out>(values[e]));
-        }
+        for (int other = 0; other < SplitK; ++other) parts[other] = from_block(from, base + other * apart);
+        value = parts[0];
+#pragma unroll
+        for (int other = 1; other < SplitK; ++other) value += parts[other];
       }
+      value += of_bias;
+      if (residual != nullptr) value += static_cast<float>(residual[place(row, column)]);
+      c[place(row, column)] = static_cast<Out>(Activation::template of<Out>(value));
     }
   }
   // A block must not exit while others read its sums.

@@ -79,9 +79,13 @@ __device__ __forceinline__ void fence_registers(float (&values)[Size]) {
 #define CUDA_KERNELS_NAMES_48 \
   CUDA_KERNELS_NAMES_32 \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define CUDA_KERNELS_NAMES_56 \
+  CUDA_KERNELS_NAMES_48 ", %48, %49, %50, %51, %52, %53, %54, %55"
 #define CUDA_KERNELS_NAMES_64 \
   CUDA_KERNELS_NAMES_48 \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define CUDA_KERNELS_NAMES_72 \
+  CUDA_KERNELS_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71"
 #define CUDA_KERNELS_NAMES_80 \
   CUDA_KERNELS_NAMES_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
@@ -93,9 +97,13 @@ __device__ __forceinline__ void fence_registers(float (&values)[Size]) {
   CUDA_KERNELS_NAMES_64 \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
   ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define CUDA_KERNELS_NAMES_104 \
+  CUDA_KERNELS_NAMES_96 ", %96, %97, %98, %99, %100, %101, %102, %103"
 #define CUDA_KERNELS_NAMES_112 \
   CUDA_KERNELS_NAMES_96 \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define CUDA_KERNELS_NAMES_120 \
+  CUDA_KERNELS_NAMES_112 ", %112, %113, %114, %115, %116, %117, %118, %119"
 #define CUDA_KERNELS_NAMES_128 \
   CUDA_KERNELS_NAMES_96 \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
@@ -108,11 +116,15 @@ __device__ __forceinline__ void fence_registers(float (&values)[Size]) {
 #define CUDA_KERNELS_SUMS_32(I) CUDA_KERNELS_SUMS_16(I), CUDA_KERNELS_SUMS_16(I + 16)
 #define CUDA_KERNELS_SUMS_40(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_8(I + 32)
 #define CUDA_KERNELS_SUMS_48(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_16(I + 32)
+#define CUDA_KERNELS_SUMS_56(I) CUDA_KERNELS_SUMS_48(I), CUDA_KERNELS_SUMS_8(I + 48)
 #define CUDA_KERNELS_SUMS_64(I) CUDA_KERNELS_SUMS_32(I), CUDA_KERNELS_SUMS_32(I + 32)
+#define CUDA_KERNELS_SUMS_72(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_8(I + 64)
 #define CUDA_KERNELS_SUMS_80(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_16(I + 64)
 #define CUDA_KERNELS_SUMS_88(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_16(I + 64), CUDA_KERNELS_SUMS_8(I + 80)
 #define CUDA_KERNELS_SUMS_96(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_32(I + 64)
+#define CUDA_KERNELS_SUMS_104(I) CUDA_KERNELS_SUMS_96(I), CUDA_KERNELS_SUMS_8(I + 96)
 #define CUDA_KERNELS_SUMS_112(I) CUDA_KERNELS_SUMS_96(I), CUDA_KERNELS_SUMS_16(I + 96)
+#define CUDA_KERNELS_SUMS_120(I) CUDA_KERNELS_SUMS_112(I), CUDA_KERNELS_SUMS_8(I + 112)
 #define CUDA_KERNELS_SUMS_128(I) CUDA_KERNELS_SUMS_64(I), CUDA_KERNELS_SUMS_64(I + 64)
 
 // Inline assembly numbers its operands: N / 2 accumulators, then A, B, whether to add, and the major modes of A and B.
@@ -147,9 +159,7 @@ __device__ __forceinline__ void wgmma(float (&s)[N / 2],
   } else if constexpr (N == SIZE) {                                                    \
     CUDA_KERNELS_MULTIPLY(SIZE, SUMS, A, B, ADD, __VA_ARGS__, "bf16");                 \
   }
-  static_assert(N == 8 || N == 16 || N == 32 || N == 48 || N == 64 || N == 80 || N == 96 || N == 128 || N == 160 || N == 176 ||
-                    N == 192 || N == 224 || N == 256,
-                "one of these");
+  static_assert(N == 8 || (N % 16 == 0 && N > 0 && N <= 256), "one of these");
   CUDA_KERNELS_MULTIPLY_OF(8, 4, 4, 5, 6, 7, 8)
   CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12)
   CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18, 19, 20)
@@ -157,11 +167,15 @@ __device__ __forceinline__ void wgmma(float (&s)[N / 2],
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36)
   CUDA_KERNELS_MULTIPLY_OF(80, 40, 40, 41, 42, 43, 44)
   CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50, 51, 52)
+  CUDA_KERNELS_MULTIPLY_OF(112, 56, 56, 57, 58, 59, 60)
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68)
+  CUDA_KERNELS_MULTIPLY_OF(144, 72, 72, 73, 74, 75, 76)
   CUDA_KERNELS_MULTIPLY_OF(160, 80, 80, 81, 82, 83, 84)
   CUDA_KERNELS_MULTIPLY_OF(176, 88, 88, 89, 90, 91, 92)
   CUDA_KERNELS_MULTIPLY_OF(192, 96, 96, 97, 98, 99, 100)
+  CUDA_KERNELS_MULTIPLY_OF(208, 104, 104, 105, 106, 107, 108)
   CUDA_KERNELS_MULTIPLY_OF(224, 112, 112, 113, 114, 115, 116)
+  CUDA_KERNELS_MULTIPLY_OF(240, 120, 120, 121, 122, 123, 124)
   CUDA_KERNELS_MULTIPLY_OF(256, 128, 128, 129, 130, 131, 132)
 #undef CUDA_KERNELS_MULTIPLY_OF
 }

@@ -51,6 +51,8 @@ class Expected:
     measured: tuple[Measured, ...]
     _ratios: dict[tuple[int, str], float] = field(init=False, default_factory=dict)
     """What kernels took of what their models say, by the identity of the measured sizes."""
+    _taking: dict[tuple[object, ...], frozenset[str]] = field(init=False, default_factory=dict)
+    """The names of the kernels that take calls of some sizes, as far as these are known."""
 
     @property
     def has_models(self) -> bool:
@@ -75,7 +77,7 @@ class Expected:
 
     def seconds(self, dims: Mapping[str, int]) -> dict[str, float]:
         """Of each kernel by name; infinite where it takes no such call, or has no time."""
-        near = [(item, _near(item, dims)) for item in self.measured]
+        near = [(item, self._near(item, dims)) for item in self.measured]
         return {
             kernel.name: sum(self._on(item, of, kernel, dims) for item, of in near)
             if takes(kernel, dims)
@@ -96,6 +98,31 @@ class Expected:
             times = [size.seconds.get(kernel.name, math.inf) for size in item.nearest(dims)]
             return math.exp(sum(map(math.log, times)) / len(times)) if times else math.inf
         return predicted(kernel, item.target, model, dims) * self._times(item, near, kernel)
+
+    def _near(self, measured: Measured, dims: Mapping[str, int]) -> Near:
+        """The measured sizes that correct models for calls of which these sizes are known.
+
+        Where other kernels take calls, as those for rows of whole 16 bytes do, all run otherwise.
+        """
+        if not (measured.corrects and measured.models):
+            return []
+        found = [(size.distance(dims), size) for size in measured.sizes if size.seconds]
+        found = sorted((pair for pair in found if pair[0] < _FAR), key=lambda pair: pair[0])
+        known = [name for name in measured.dims if name in dims]
+        alike = self._takers({name: dims[name] for name in known})
+        most = _NEAREST if len(known) == len(measured.dims) else _MOST_POINTS
+        near: list[tuple[float, MeasuredSizes]] = []
+        for distance, size in found:
+            if len(near) < most and self._takers({n: size.dims[n] for n in known}) == alike:
+                near.append((_FAR / max(distance, 1e-3) - 1, size))
+        return near
+
+    def _takers(self, dims: Mapping[str, int]) -> frozenset[str]:
+        key = (*dims.items(),)
+        if key not in self._taking:
+            taking = frozenset(kernel.name for kernel in self.kernels if takes(kernel, dims))
+            self._taking[key] = taking
+        return self._taking[key]
 
     def _times(self, item: Measured, near: Near, kernel: Kernel) -> float:
         """What a kernel takes of what its model says, by the nearest of the measured sizes."""
@@ -122,7 +149,7 @@ class Expected:
         taken whose cost is the least, which the module computes. Kernels that take all that others
         do are behind them, for calls that those do not take.
         """
-        near = [(item, _near(item, dims)) for item in self.measured]
+        near = [(item, self._near(item, dims)) for item in self.measured]
         modelled = set.intersection(*({*item.models} for item in self.measured))
         kernels = [kernel for kernel in self.kernels if kernel.name in modelled]
         models = {
@@ -171,17 +198,6 @@ def _where_taken(kernel: Kernel, models: Sequence[tuple[Target, TimeModel]]) -> 
     for condition in kernel.requires:
         each = where(condition, each, _NEVER)
     return each
-
-
-def _near(measured: Measured, dims: Mapping[str, int]) -> Near:
-    """The measured sizes that correct models for calls of which these sizes are known."""
-    if not (measured.corrects and measured.models):
-        return []
-    found = [(size.distance(dims), size) for size in measured.sizes if size.seconds]
-    found = sorted((pair for pair in found if pair[0] < _FAR), key=lambda pair: pair[0])
-    are_all_known = all(name in dims for name in measured.dims)
-    found = found[: _NEAREST if are_all_known else _MOST_POINTS]
-    return [(_FAR / max(distance, 1e-3) - 1, size) for distance, size in found]
 
 
 def _about(size: int, turn: int) -> int:
