@@ -4,16 +4,19 @@ IREE calls an external CUDA kernel with every buffer binding as a 64-bit pointer
 first and untied results after them, and then every push constant as a parameter of its own, from a
 slot whose low four bytes hold an i32 (IREE, runtime/src/iree/hal/drivers/cuda/
 stream_command_buffer.c). A kernel with another signature has its PTX rewritten to that form
-(`ptx/rewrite.py`): pointers go first, and every other parameter becomes 32-bit words.
+(`ptx/rewrite.py`): pointers go first, and every other parameter becomes 32-bit words. A struct
+with pointers comes apart: a pointer is a binding, a number words, and constants are in the code.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError, SignatureError
+from custom_dispatch.kernel import expr
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Scratch, Struct
@@ -37,6 +40,38 @@ class Parameter:
     """Its position in the C signature."""
     ordinal: int
     """The binding that it is, or the first of the constants that it is made of."""
+    offset: int = 0
+    """Its first byte, where it is a part of a struct."""
+    parts: tuple[Parameter, ...] = ()
+    """What a struct that is split consists of, besides constants."""
+
+    @property
+    def pieces(self) -> tuple[Parameter, ...]:
+        """The parts of a struct that is split; otherwise the parameter itself."""
+        is_split = isinstance(self.operand, Struct) and self.operand.is_split
+        return self.parts if is_split else (self,)
+
+    @property
+    def constant_bytes(self) -> bytes:
+        """The bytes of a struct that is split, zero where constants say nothing else."""
+        data = bytearray(self.size_bytes)
+        if isinstance(self.operand, Struct):
+            for offset, item in parts_of(self.operand):
+                if is_constant(item) and item.value is not None:
+                    number = number_bytes(item.dtype, evaluate(item.value, {}))
+                    data[offset : offset + len(number)] = number
+        return bytes(data)
+
+    def piece_at(self, place: int, size: int) -> Parameter | None:
+        """The piece that holds all of some bytes; a pointer only if they are the whole of it."""
+        for piece in self.pieces:
+            # A scalar of less than a word has its word for itself, unless it is in a struct.
+            room = piece.size_bytes if piece is not self else piece.words * CONSTANT_BYTES
+            if piece.is_binding:
+                room = POINTER_BYTES if size == POINTER_BYTES else 0
+            if piece.offset <= place and place + size <= piece.offset + room:
+                return piece
+        return None
 
     @property
     def is_binding(self) -> bool:
@@ -79,18 +114,21 @@ class Abi:
     parameters: tuple[Parameter, ...]
 
     @property
+    def pieces(self) -> tuple[Parameter, ...]:
+        """What is passed, in order: the parameters, and for a struct that is split its parts."""
+        return tuple(piece for parameter in self.parameters for piece in parameter.pieces)
+
+    @property
     def bindings(self) -> tuple[Buffer, ...]:
         """The buffers, in binding order."""
-        found = [p for p in self.parameters if isinstance(p.operand, Buffer)]
+        found = [p for p in self.pieces if isinstance(p.operand, Buffer)]
         found.sort(key=lambda parameter: parameter.ordinal)
         return tuple(p.operand for p in found if isinstance(p.operand, Buffer))
 
     @property
     def constants(self) -> tuple[Constant, ...]:
         """The 32-bit constants, in their order."""
-        return tuple(
-            Constant(p.operand, index) for p in self.parameters for index in range(p.words)
-        )
+        return tuple(Constant(p.operand, index) for p in self.pieces for index in range(p.words))
 
     @property
     def passed_bytes(self) -> tuple[int, ...]:
@@ -113,6 +151,36 @@ class Abi:
         )
 
 
+def parts_of(struct: Struct) -> tuple[tuple[int, Buffer | Scalar], ...]:
+    """Every operand in a struct that is split, in order, with its place in bytes."""
+    found: list[tuple[int, Buffer | Scalar]] = []
+    for field in struct.fields:
+        name = f"{struct.name}_{field.name}"
+        names = [name] if field.count is None else [f"{name}_{i}" for i in range(field.count)]
+        items = field.items or [Scalar(each, field.dtype) for each in names]
+        found += ((field.offset + i * field.dtype.bytes, item) for i, item in enumerate(items))
+    return tuple(found)
+
+
+def is_constant(item: Buffer | Scalar) -> TypeGuard[Scalar]:
+    """Whether an operand within a struct is a number that the declaration states."""
+    return isinstance(item, Scalar) and isinstance(item.value, expr.Constant)
+
+
+def flattened(operands: Sequence[Operand]) -> tuple[Operand, ...]:
+    """Operands as calls know them: instead of a struct that is split what it holds.
+
+    Numbers that are constants are left out: they are in the kernel.
+    """
+    found: list[Operand] = []
+    for operand in operands:
+        if isinstance(operand, Struct) and operand.is_split:
+            found += (item for _, item in parts_of(operand) if not is_constant(item))
+        else:
+            found.append(operand)
+    return tuple(found)
+
+
 def size_of(operand: Operand) -> int:
     """The bytes that an operand takes as a parameter."""
     if isinstance(operand, Buffer):
@@ -130,22 +198,28 @@ def words_of(operand: Operand) -> int:
 
 
 def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
-    """Lay a kernel's operands out."""
-    buffers = [operand for operand in operands if isinstance(operand, Buffer)]
+    """Lay a kernel's operands out, which are in the order of its C signature."""
+    buffers = [operand for operand in flattened(operands) if isinstance(operand, Buffer)]
     # IREE passes what a dispatch takes, a scratch among it, and then what it makes. Within each,
     # declaration order is kept.
     buffers.sort(key=lambda operand: (isinstance(operand, Out), isinstance(operand, Scratch)))
-    parameters: list[Parameter] = []
     words = 0
-    for index, operand in enumerate(operands):
+
+    def placed(operand: Operand, index: int, offset: int = 0) -> Parameter:
+        nonlocal words
+        if isinstance(operand, Struct) and operand.is_split:
+            inside = [(at, item) for at, item in parts_of(operand) if not is_constant(item)]
+            parts = tuple(placed(item, index, at) for at, item in inside)
+            return Parameter(operand, index, 0, parts=parts)
         if isinstance(operand, Buffer):
             ordinal = next(i for i, buffer in enumerate(buffers) if buffer is operand)
         else:
             ordinal = words
             _check_types(kernel, operand)
         words += words_of(operand)
-        parameters.append(Parameter(operand, index, ordinal))
-    abi = Abi(tuple(parameters))
+        return Parameter(operand, index, ordinal, offset)
+
+    abi = Abi(tuple(placed(operand, index) for index, operand in enumerate(operands)))
     if len(buffers) > MAX_BINDINGS:
         raise DeclarationError(
             f"Kernel `{kernel}` has {len(buffers)} buffers.",
@@ -164,7 +238,7 @@ def abi_of(kernel: str, operands: tuple[Operand, ...]) -> Abi:
 def counted(abi: Abi) -> str:
     """How many constants there are, for errors: "65 scalars"."""
     words = len(abi.constants)
-    if words == sum(isinstance(parameter.operand, Scalar) for parameter in abi.parameters):
+    if words == sum(isinstance(parameter.operand, Scalar) for parameter in abi.pieces):
         return f"{words} scalars"
     return f"scalars and structs of {words} words of 32 bits"
 
@@ -194,7 +268,7 @@ def constants_of(
       order, by operand name. For an optional buffer, whether it is there: 0 or 1.
     """
     found: list[int] = []
-    for parameter in abi.parameters:
+    for parameter in abi.pieces:
         operand = parameter.operand
         if not parameter.words:
             continue

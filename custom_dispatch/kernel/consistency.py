@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.abi import flattened
 from custom_dispatch.kernel.evaluation import dims_of, refuse_device
 from custom_dispatch.kernel.expr import Condition, Dim, Expr
 from custom_dispatch.kernel.names import is_list, shown
@@ -12,7 +13,7 @@ from custom_dispatch.kernel.operand import Buffer, In, InOut, Operand, Out, Scal
 
 
 def check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, ...]:
-    """Read a kernel's operands."""
+    """Read a kernel's operands; of a struct that is split, those that it holds."""
     if not is_list(operands):
         raise DeclarationError(
             f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
@@ -28,6 +29,7 @@ def check_operands(kernel: str, operands: Sequence[Operand]) -> tuple[Operand, .
                 expected="cd.In, cd.Out, cd.InOut, cd.Scratch, cd.Scalar or cd.Struct",
                 next_step="declare every parameter of the C signature with one of them.",
             )
+    found = flattened(found)
     names = [operand.name for operand in found]
     for name in names:
         if names.count(name) > 1:

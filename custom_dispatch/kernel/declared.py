@@ -55,7 +55,7 @@ def is_same_code(first: Kernel, second: Kernel) -> bool:
 
 def _launched(form: Kernel) -> tuple[object, ...]:
     parts = (getattr(form, part) for part in TargetParts.__annotations__)
-    return (*parts, form.objects, form.operands)
+    return (*parts, form.objects, form.abi)
 
 
 def _parts(kernel: Kernel) -> tuple[object, ...]:

@@ -155,7 +155,7 @@ class Kernel(Callee):
     cluster: Block | None = _part(geometry.check_cluster, "grid")
     variants: tuple[tuple[Target, Kernel], ...] = _part()
     """The kernel as it is on each target with an implementation of its own."""
-    abi: Abi = _part(in_keys=False)  # follows from operands
+    abi: Abi = _part()
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class Kernel(Callee):
         if not given.keys().isdisjoint(_WITH_DIMS):
             consistency.check_dims(self.name, self.operands, self.requires, self._expressions)
         if "operands" in given:
-            object.__setattr__(self, "abi", abi_of(self.name, self.operands))
+            object.__setattr__(self, "abi", abi_of(self.name, tuple(given["operands"])))
         object.__setattr__(self, "variants", tuple(map(self._variant, self.implementations)))
 
     @cached_property

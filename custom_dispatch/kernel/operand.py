@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import EllipsisType
+from typing import Any
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
@@ -252,6 +253,8 @@ class Field:
     """Elements, where it is an array; None where it is none."""
     offset: int
     """Bytes from the struct's start."""
+    items: tuple[Buffer | Scalar, ...]
+    """What fills it, an item an element; nothing where a call passes its numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +274,17 @@ class Struct:
     It is an argument of the call, given as a mapping from field names to values. In a model's
     function its numbers are consecutive scalar arguments, the elements of an array one by one.
 
+    With buffers or numbers that are computed, as in `cd.Struct("a", data=cd.In("x", "f32", [n]),
+    size=("i32", n), strides=("i64", [n, 1]))`, it is no argument itself: the buffers are operands
+    like others, and a field `alpha` that is given by its type alone is a scalar argument `a_alpha`.
+
     - `name`: the operand's name.
     - `alignment`: bytes, if C aligns the struct more strictly than its fields: 16 for a `float4`, 8
       for a `float2`. Positional only, like the name: every keyword is a field.
     - `**fields`: the fields in the order of the C declaration: an element type, or (type, count)
-      for an array. They are laid out as in C. Instead of an inner struct, list its fields, if it
-      needs no padding of its own.
+      for an array; a buffer or `cd.Scalar`, or a list of them; (type, expression) for a number that
+      is computed from dims, and (type, [expression, ...]) for an array of them. They are laid out
+      as in C. Instead of an inner struct, list its fields, if it needs no padding of its own.
 
     Raises `DeclarationError`: the name, a field or the alignment is not valid.
     """
@@ -292,7 +300,7 @@ class Struct:
         name: str,
         alignment: int | None = None,
         /,
-        **fields: str | ElementType | tuple[str | ElementType, int],
+        **fields: FieldType,
     ) -> None:
         check_name(name, "operand")
         if not fields:
@@ -306,9 +314,9 @@ class Struct:
         for field, given in fields.items():
             check_name(field, "field")
             where = f"Operand `{name}`: field `{field}`"
-            dtype, count = _field_type(given, where)
+            dtype, count, items = _field_type(given, where, f"{name}_{field}")
             offset = -(-end // dtype.bytes) * dtype.bytes
-            placed.append(Field(field, dtype, count, offset))
+            placed.append(Field(field, dtype, count, offset, items))
             end = offset + dtype.bytes * (1 if count is None else count)
             natural = max(natural, dtype.bytes)
         wanted = natural if alignment is None else as_integer(alignment)
@@ -335,6 +343,11 @@ class Struct:
                 found.append(Leaf(scalar, field.offset + index * field.dtype.bytes))
         return tuple(found)
 
+    @property
+    def is_split(self) -> bool:
+        """Whether its fields are operands of their own."""
+        return any(field.items for field in self.fields)
+
     def __str__(self) -> str:
         fields = ", ".join(
             f"{field.name}: {field.dtype}" + ("" if field.count is None else f"[{field.count}]")
@@ -351,18 +364,37 @@ _MAX_ELEMENTS = 64
 
 
 def _field_type(
-    given: str | ElementType | tuple[str | ElementType, int], where: str
-) -> tuple[ElementType, int | None]:
+    given: FieldType, where: str, name: str
+) -> tuple[ElementType, int | None, tuple[Buffer | Scalar, ...]]:
+    """A field's type, an array's count, and what fills it; `name`: of scalars made of it."""
+    if isinstance(given, Buffer | Scalar):
+        return _type_in_struct(given), None, (given,)
     if not isinstance(given, tuple | list):
-        return element_type(given, where=where), None
-    count = as_integer(given[1]) if len(given) == 2 else None
-    if count is None or not 1 <= count <= 8 * _MAX_ELEMENTS:
-        raise DeclarationError(
-            f"{where} is given as {shown(given)}.",
-            expected='an element type, or (type, count) for an array: ("f32", 4)',
-            next_step="correct the field.",
-        )
-    return element_type(given[0], where=where), count
+        return element_type(given, where=where), None, ()  # type: ignore[arg-type]
+    items = tuple(item for item in given if isinstance(item, Buffer | Scalar))
+    if len(items) == len(given) and len(set(map(_type_in_struct, items))) == 1:
+        return _type_in_struct(items[0]), len(items), items
+    match given:
+        case [kind, Expr() as value]:
+            made = Scalar(name, kind, value)
+            return made.dtype, None, (made,)
+        case [kind, [_, *_] as values]:
+            scalars = tuple(Scalar(f"{name}_{i}", kind, each) for i, each in enumerate(values))
+            return scalars[0].dtype, len(values), scalars
+        case [kind, value] if 1 <= (count := as_integer(value) or 0) <= 8 * _MAX_ELEMENTS:
+            return element_type(kind, where=where), count, ()
+    raise DeclarationError(
+        f"{where} is given as {shown(given)}.",
+        expected='an element type; (type, count) for an array: ("f32", 4); a buffer, a cd.Scalar '
+        'or a list of one kind; or (type, expression): ("i32", n)',
+        next_step="correct the field.",
+    )
 
 
+def _type_in_struct(item: Buffer | Scalar) -> ElementType:
+    return item.dtype if isinstance(item, Scalar) else element_type("u64", where="")
+
+
+FieldType = str | ElementType | Buffer | Scalar | Sequence[Any]
+"""A field of a struct as it is declared."""
 Operand = Buffer | Scalar | Struct

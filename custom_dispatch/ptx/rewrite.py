@@ -7,17 +7,21 @@ parameter it loads from (PTX ISA 9.0, section 5.1.6.1, "Kernel Function Paramete
 A parameter whose address is taken has no such name at its loads. It is copied to a local array at
 the entry's start, and its address becomes that of the copy. The copy is a thread's own: an address
 of a parameter that one thread hands to another does not work any more, and neither does a tensor
-map, which must be in parameter space; the latter is refused.
+map, which must be in parameter space; the latter is refused. A struct with pointers, which comes
+apart, is copied in the same way where a load reads more than one part of it, or a constant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi
 from custom_dispatch.kernel.abi import Parameter as AbiParameter
+from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span, named_by
 from custom_dispatch.ptx.operands import TYPE_BITS, Address, Register, Symbol, elements_of
@@ -27,6 +31,7 @@ _MOVES = ("mov.b64", "mov.u64", "mov.s64")
 _LOCAL_ALIGNMENT = 16
 """At least what a vector load needs."""
 _LOW, _HIGH, _WORD, _PRESENT = "%iree_low", "%iree_high", "%iree_word", "%iree_present"
+_POINTER = "%iree_pointer"
 
 
 def is_rewritten(entry: Entry) -> bool:
@@ -63,23 +68,35 @@ def _prefix(entry: str) -> str:
     return f"{entry}_iree_"
 
 
-def _binding(entry: str, parameter: AbiParameter) -> str:
-    return f"{_prefix(entry)}binding_{parameter.index}"
+def _stem(entry: str, abi: Abi) -> str:
+    """How new parameters' names begin. Constants in structs are a part of it, as code has them."""
+    constants = [p.constant_bytes for p in abi.parameters if p.pieces != (p,)]
+    digest = f"{zlib.crc32(repr(constants).encode()):08x}_" if constants else ""
+    return f"{_prefix(entry)}{digest}"
 
 
-def _word(entry: str, parameter: AbiParameter, word: int) -> str:
+def _binding(stem: str, parameter: AbiParameter) -> str:
+    return f"{stem}binding_{_index(parameter)}"
+
+
+def _word(stem: str, parameter: AbiParameter, word: int) -> str:
     """Says which bytes of which parameter it is, to tell a stale file from a fitting one."""
-    return f"{_prefix(entry)}word_{parameter.index}_{word}_of_{parameter.size_bytes}_bytes"
+    return f"{stem}word_{_index(parameter)}_{word}_of_{parameter.size_bytes}_bytes"
+
+
+def _index(parameter: AbiParameter) -> str:
+    return f"{parameter.index}_at_{parameter.offset}" if parameter.offset else f"{parameter.index}"
 
 
 def rewritten_parameters(entry: str, abi: Abi) -> tuple[str, ...]:
     """The names of the parameters that IREE passes to an entry that was rewritten, in order."""
-    ordered = sorted(abi.parameters, key=lambda parameter: parameter.ordinal)
+    ordered = sorted(abi.pieces, key=lambda parameter: parameter.ordinal)
+    stem = _stem(entry, abi)
     return (
-        *(_binding(entry, parameter) for parameter in ordered if parameter.is_binding),
+        *(_binding(stem, parameter) for parameter in ordered if parameter.is_binding),
         *(
-            _word(entry, parameter, word)
-            for parameter in abi.parameters
+            _word(stem, parameter, word)
+            for parameter in abi.pieces
             for word in range(parameter.words)
         ),
     )
@@ -93,6 +110,7 @@ class _EntryRewriter:
         self._module = module
         self._entry = entry
         self._abi = abi
+        self._stem = _stem(entry.name, abi)
         self._declared = {p.name: p for p in entry.parameters}
         self._parameters = {
             found.name: parameter
@@ -102,8 +120,8 @@ class _EntryRewriter:
         self._taken = {
             name
             for instruction in self._body
-            if _takes_address(instruction)
             for name in self._named(instruction)
+            if _takes_address(instruction) or self._spans_parts(instruction, name)
         }
 
     def edits(self) -> list[Edit]:
@@ -124,14 +142,14 @@ class _EntryRewriter:
     def _parameter_list(self) -> str:
         by_index = dict(enumerate(self._entry.parameters))
         lines = []
-        name = self._entry.name
-        for parameter in sorted(self._abi.parameters, key=lambda parameter: parameter.ordinal):
+        stem = self._stem
+        for parameter in sorted(self._abi.pieces, key=lambda parameter: parameter.ordinal):
             if parameter.is_binding:
                 attributes = _pointer_attributes(by_index[parameter.index])
-                lines.append(f"\t.param .u64{attributes} {_binding(name, parameter)}")
-        for parameter in self._abi.parameters:
+                lines.append(f"\t.param .u64{attributes} {_binding(stem, parameter)}")
+        for parameter in self._abi.pieces:
             lines += (
-                f"\t.param .b32 {_word(name, parameter, word)}" for word in range(parameter.words)
+                f"\t.param .b32 {_word(stem, parameter, word)}" for word in range(parameter.words)
             )
         return "\n" + ",\n".join(lines) + "\n"
 
@@ -142,17 +160,32 @@ class _EntryRewriter:
             align = max(self._declared[name].align, _LOCAL_ALIGNMENT)
             size = -(-parameter.size_bytes // CONSTANT_BYTES) * CONSTANT_BYTES
             lines.append(f"\t.local .align {align} .b8 {copy}[{size}];")
-            lines.append(f"\t{{ .reg .b32 {_WORD}; .reg .pred {_PRESENT};")
-            if self._may_be_null(parameter):
-                lines.append(f"\t{self._is_present(parameter)}")
-            for place in range(0, size, CONSTANT_BYTES):
-                source = self._place(parameter, place)
-                lines.append(f"\tld.param.b32 {_WORD}, [{source}];")
-                if self._may_be_null(parameter):
-                    lines.append(f"\tselp.b32 {_WORD}, {_WORD}, 0, {_PRESENT};")
-                lines.append(f"\tst.local.b32 [{copy}+{place}], {_WORD};")
+            lines.append(f"\t{{ .reg .b32 {_WORD}; .reg .b64 {_POINTER}; .reg .pred {_PRESENT};")
+            if parameter.pieces != (parameter,):
+                data = parameter.constant_bytes.ljust(size, b"\0")
+                words = struct.unpack(f"<{size // CONSTANT_BYTES}I", data)
+                lines += (
+                    f"\tst.local.b32 [{copy}+{index * CONSTANT_BYTES}], {word};"
+                    for index, word in enumerate(words)
+                )
+            for piece in parameter.pieces:
+                lines += self._copied(piece, copy)
             lines.append("\t}")
         return "\n" + "\n".join(lines)
+
+    def _copied(self, piece: AbiParameter, copy: str) -> Iterator[str]:
+        """Put a piece of a parameter into a copy."""
+        if piece.is_binding:
+            yield f"\tld.param.b64 {_POINTER}, [{self._place(piece, 0)}];"
+            if self._may_be_null(piece):
+                yield f"\t{self._is_present(piece)} selp.b64 {_POINTER}, {_POINTER}, 0, {_PRESENT};"
+            yield f"\tst.local.b64 [{copy}+{piece.offset}], {_POINTER};"
+        # A number that shares its word with others leaves them as they are.
+        bits = 8 * (min(piece.size_bytes, 4) if isinstance(piece.operand, Scalar) else 4)
+        for word in () if piece.is_binding else range(piece.words):
+            yield f"\tld.param.b32 {_WORD}, [{_word(self._stem, piece, word)}];"
+            place = piece.offset + word * CONSTANT_BYTES
+            yield f"\tst.local.b{bits} [{copy}+{place}], {_WORD};"
 
     def _copy(self, name: str) -> str:
         return f"{_prefix(self._entry.name)}copy_{self._parameters[name].index}"
@@ -182,11 +215,30 @@ class _EntryRewriter:
         if not direct or not isinstance(address, Address) or not isinstance(address.base, Symbol):
             raise self._refusal(instruction, "a load, or a move of its address")
         parameter = self._parameters[named[0]]
+        if named[0] in self._taken and parameter.pieces != (parameter,):
+            return _in_local_space(self._renamed(instruction, named[0], self._copy(named[0])))
         if self._may_be_null(parameter):
             return self._load_or_null(instruction, parameter, address.offset + address.base.offset)
         if parameter.is_binding:
-            return self._renamed(instruction, named[0], _binding(self._entry.name, parameter))
+            return self._renamed(instruction, named[0], _binding(self._stem, parameter))
         return self._load(instruction, parameter, address.offset + address.base.offset)
+
+    def _spans_parts(self, instruction: Instruction, name: str) -> bool:
+        """Whether a load reads more of a struct that is split than a part, or a constant of it."""
+        parameter = self._parameters[name]
+        if parameter.pieces == (parameter,) or len(instruction.operands) != 2:
+            return False
+        target, address = instruction.operands
+        if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+            return False
+        start = address.offset + address.base.offset
+        size = TYPE_BITS[instruction.parts[-1]] // 8
+        pieces = [
+            parameter.piece_at(start + index * size, size)
+            for index, element in enumerate(elements_of(target))
+            if isinstance(element, Register)
+        ]
+        return any(piece is None or self._may_be_null(piece) for piece in pieces)
 
     @staticmethod
     def _may_be_null(parameter: AbiParameter) -> bool:
@@ -194,7 +246,7 @@ class _EntryRewriter:
 
     def _is_present(self, parameter: AbiParameter) -> str:
         """Set a predicate to whether an optional buffer is there; takes `_WORD` for that."""
-        flag = _word(self._entry.name, parameter, 0)
+        flag = _word(self._stem, parameter, 0)
         return f"ld.param.b32 {_WORD}, [{flag}]; setp.ne.s32 {_PRESENT}, {_WORD}, 0;"
 
     def _load_or_null(self, instruction: Instruction, parameter: AbiParameter, offset: int) -> str:
@@ -204,7 +256,7 @@ class _EntryRewriter:
             raise self._refusal(instruction, "loads of the whole pointer")
         guard = _guard(instruction)
         register = _as_written(target)
-        source = _binding(self._entry.name, parameter)
+        source = _binding(self._stem, parameter)
         return (
             f"{{ .reg .b32 {_WORD}; .reg .pred {_PRESENT}; {self._is_present(parameter)} "
             f"{guard}{instruction.opcode} {register}, [{source}]; "
@@ -223,21 +275,21 @@ class _EntryRewriter:
         for index, element in enumerate(elements):
             if isinstance(element, Symbol) and element.name == "_":
                 continue
-            place = offset + index * size
-            fits = place >= 0 and place + size <= parameter.words * CONSTANT_BYTES
-            if size > 8 or not fits or place % min(size, CONSTANT_BYTES):
+            piece = parameter.piece_at(offset + index * size, size)
+            place = offset + index * size - piece.offset if piece is not None else -1
+            if piece is None or size > 8 or place % min(size, CONSTANT_BYTES):
                 raise self._refusal(
                     instruction, "aligned loads of at most 64 bits each, inside the parameter"
                 )
             if not isinstance(element, Register):
                 raise self._refusal(instruction, "a load into a register")
             register = _as_written(element)
-            if size <= CONSTANT_BYTES:
-                loads.append(f"{guard}{opcode} {register}, [{self._place(parameter, place)}];")
+            if size <= CONSTANT_BYTES or piece.is_binding:
+                loads.append(f"{guard}{opcode} {register}, [{self._place(piece, place)}];")
                 continue
             wide = True
             for half, part in ((_LOW, 0), (_HIGH, CONSTANT_BYTES)):
-                source = self._place(parameter, place + part)
+                source = self._place(piece, place + part)
                 loads.append(f"{guard}ld.param.b32 {half}, [{source}];")
             loads.append(f"{guard}mov.b64 {register}, {{{_LOW}, {_HIGH}}};")
         # One line: what ptxas says of later lines is then true of the compiler's PTX but for
@@ -247,12 +299,11 @@ class _EntryRewriter:
 
     def _place(self, parameter: AbiParameter, offset: int) -> str:
         """Where bytes of a parameter are now, as an address without its brackets."""
-        name = self._entry.name
         if parameter.is_binding:
-            base, rest = _binding(name, parameter), offset
+            base, rest = _binding(self._stem, parameter), offset
         else:
             word, rest = divmod(offset, CONSTANT_BYTES)
-            base = _word(name, parameter, word)
+            base = _word(self._stem, parameter, word)
         return f"{base}+{rest}" if rest else base
 
     def _through_register(self, instruction: Instruction) -> str | None:

@@ -147,7 +147,7 @@ def test_an_address_is_that_of_a_copy(access: str) -> None:
 
 def test_a_pointers_address_is_that_of_a_copy_too() -> None:
     text = rewritten("mov.b64 %rd1, k_param_1; ld.param.u64 %rd2, [%rd1];")
-    assert "ld.param.b32 %iree_word, [k_iree_binding_1+4];" in text
+    assert "ld.param.b64 %iree_pointer, [k_iree_binding_1];" in text
     assert "ld.local.u64 %rd2, [%rd1];" in text
 
 
