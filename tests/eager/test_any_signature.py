@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import custom_dispatch as cd
-from custom_dispatch.kernel.abi import MAX_CONSTANTS, words_of
+from custom_dispatch.kernel.abi import MAX_BINDINGS, MAX_CONSTANTS, flattened, words_of
 
 C_TYPES = {
     "bool": "bool",
@@ -35,7 +35,10 @@ ROOM = 256
 
 values = st.integers(0, 2**64 - 1)
 fields = st.lists(
-    st.tuples(st.sampled_from([*C_TYPES]), st.sampled_from([None, None, None, 1, 3])),
+    st.one_of(
+        st.tuples(st.sampled_from([*C_TYPES]), st.sampled_from([None, None, None, 1, 3])),
+        st.just(("in", None)),
+    ),
     min_size=1,
     max_size=5,
 )
@@ -102,14 +105,26 @@ def test_every_byte_arrives(
             body.append(f"*({C_TYPES[kind]}*)(bytes + {place}) = {name};")
             expected.append((place, np.array(arguments[name], to_numpy(kind)).tobytes()))
         else:
-            declared = {
+            declared: dict[str, Any] = {
                 f"f{i}": dtype if count is None else (dtype, count)
                 for i, (dtype, count) in enumerate(kind)
             }
+            is_split = ("in", None) in kind
+            for at, (dtype, _) in enumerate(kind):
+                if dtype != "in":
+                    continue
+                pointed = place + ROOM // 2 + 16 * at
+                given = f"{name}_f{at}"
+                declared[f"f{at}"] = cd.In(given, "i32", [4])
+                arguments[given] = rng.integers(0, 2**31, 4).astype(np.int32)
+                body.append(
+                    f"for (int k = 0; k < 4; ++k) ((int*)(bytes + {pointed}))[k] = {name}.f{at}[k];"
+                )
+                expected.append((pointed, arguments[given].tobytes()))
             struct = cd.Struct(name, **declared)
             operands.append(struct)
             members = " ".join(
-                f"{C_TYPES[dtype]} f{i}{'' if count is None else f'[{count}]'};"
+                f"{C_TYPES.get(dtype, 'const int*')} f{i}{'' if count is None else f'[{count}]'};"
                 for i, (dtype, count) in enumerate(kind)
             )
             structs.append(f"struct S{index} {{ {members} }};")
@@ -122,13 +137,22 @@ def test_every_byte_arrives(
                 )
             else:
                 body.append(f"*(S{index}*)(bytes + {place}) = {name};")
-            arguments[name] = {}
+            numbers: dict[str, Any] = {}
             for field, (dtype, count) in zip(struct.fields, kind, strict=True):
+                if dtype == "in":
+                    continue
                 several = [number(dtype, rng) for _ in range(count or 1)]
-                arguments[name][field.name] = several[0] if count is None else several
+                if is_split:
+                    ends = [""] if count is None else [f"_{i}" for i in range(count)]
+                    numbers |= zip((f"{name}_{field.name}{e}" for e in ends), several, strict=True)
+                else:
+                    numbers[field.name] = several[0] if count is None else several
                 content = np.array(several, to_numpy(dtype)).tobytes()
                 expected.append((place + field.offset, content))
-    assume(sum(map(words_of, operands)) < MAX_CONSTANTS - 1)  # `step`, and the CPU's grid
+            arguments |= numbers if is_split else {name: numbers}
+    passed = flattened(operands)
+    assume(sum(map(words_of, passed)) < MAX_CONSTANTS - 1)  # `step`, and the CPU's grid
+    assume(sum(isinstance(item, cd.In | cd.Out) for item in passed) < MAX_BINDINGS)
     result = cd.Out("bytes", "u8", [ROOM * len(chosen)])
     at = 0 if out_first else len(operands)
     operands.insert(at, result)
