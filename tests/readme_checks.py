@@ -25,6 +25,7 @@ from custom_dispatch.runtime.access import Access
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.incoming import place
+from custom_dispatch.toolchain.images import read_cubin
 from custom_dispatch.toolchain.ptxas import assemble
 
 n = cd.dim("n")
@@ -314,7 +315,9 @@ def _cubin(bench: Bench) -> None:
     path = bench.root / "copy.cubin"
     path.write_bytes(assemble(item.data, item.target.cuda_arch).cubin)
     objects = {"cuda:sm_80": path}
-    bench.build(source=None, objects=objects, operands=[Y, X, COUNT])
+    (adapted,) = bench.build(source=None, objects=objects, operands=[Y, X, COUNT]).objects
+    places = [kernel.parameters for kernel in read_cubin(adapted.data).values()]
+    assert places == [((8, 8), (0, 8), (16, 4))]
 
 
 @row("An empty array")

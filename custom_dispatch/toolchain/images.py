@@ -181,12 +181,16 @@ _EIFMT_BVAL, _EIFMT_SVAL = 2, 4
 _EIATTR_MAX_THREADS = 0x05
 _EIATTR_REQNTID = 0x10
 _EIATTR_MIN_STACK_SIZE = 0x12
-_EIATTR_KPARAM_INFO = 0x17
+_EIATTR_PARAM_CBANK = 0x0A
+KPARAM_INFO = 0x17
+"""Of each parameter: 32 bits, ordinal, first byte, and a word whose upper 14 bits are its size."""
+KPARAM_INFO_V2 = 0x45
+"""The same in kernels of CUDA 13.4 that have tensor maps; the size is the word's lower 16 bits."""
 _EIATTR_REGCOUNT = 0x2F
 _EIATTR_CTA_PER_CLUSTER = 0x3D
 _EIATTR_NUM_BARRIERS = 0x4C
 _ALL_INFO = ".nv.info"
-_INFO = ".nv.info."
+INFO = ".nv.info."
 _CONSTANTS = re.compile(r"\.nv\.constant\d+\.(.*)", re.ASCII | re.DOTALL)
 _SHARED = ".nv.shared."
 # From sm_90 on, CUDA keeps the first KiB of a block's shared memory; `.nv.shared.NAME` counts it.
@@ -198,8 +202,10 @@ _RESERVED_BYTES = 1024
 class CubinKernel:
     """A kernel in a cubin."""
 
-    parameter_bytes: tuple[int, ...]
-    """The size of every parameter, in order."""
+    parameters: tuple[tuple[int, int], ...]
+    """The first byte and the size of every parameter, in order."""
+    hidden_bytes: int
+    """What it reads as parameters besides: what its producer's own host code would pass."""
     max_threads: tuple[int, int, int] | None
     """`__launch_bounds__`, if the source states it."""
     required_threads: tuple[int, int, int] | None
@@ -209,14 +215,19 @@ class CubinKernel:
     resources: KernelResources
     """Without what the system keeps of a block's shared memory for itself."""
 
+    @property
+    def parameter_bytes(self) -> tuple[int, ...]:
+        """The size of every parameter, in order."""
+        return tuple(size for _, size in self.parameters)
+
 
 def read_cubin(data: bytes) -> dict[str, CubinKernel]:
     """The kernels of a cubin, by name."""
     try:
-        sections = {section.name: section for section in _sections(data)}
+        sections = {section.name: section for section in read_sections(data)}
         amounts = _amounts(sections)
         return {
-            name: _read_kernel(sections[_INFO + name].content, amounts[name]) for name in amounts
+            name: _read_kernel(sections[INFO + name].content, amounts[name]) for name in amounts
         }
     except (struct.error, ValueError, IndexError, OverflowError):
         raise PtxError(
@@ -232,9 +243,12 @@ class _Section:
     content: bytes
     size: int
     """What it takes in memory; of shared memory nothing is in the file."""
+    offset: int
+    """Where its content is."""
 
 
-def _sections(data: bytes) -> Iterator[_Section]:
+def read_sections(data: bytes) -> Iterator[_Section]:
+    """The sections of an ELF file, whose tables must be in it."""
     segments, table = struct.unpack_from("<QQ", data, 0x20)
     segment_size, segment_count, entry_size, count, names_index = struct.unpack_from(
         "<HHHHH", data, 0x36
@@ -250,17 +264,17 @@ def _sections(data: bytes) -> Iterator[_Section]:
             raise ValueError("a section is not in the file")
         start = names_start + name_offset
         name = data[start : data.index(b"\0", start)].decode("ascii", "replace")
-        yield _Section(name, data[offset : offset + size], size)
+        yield _Section(name, data[offset : offset + size], size, offset)
 
 
 def _amounts(sections: dict[str, _Section]) -> dict[str, KernelResources]:
     """What each kernel takes, but for its barriers."""
     kernels = {
-        name.removeprefix(_INFO): KernelResources(
-            name.removeprefix(_INFO), spill_stores_bytes=None, spill_loads_bytes=None
+        name.removeprefix(INFO): KernelResources(
+            name.removeprefix(INFO), spill_stores_bytes=None, spill_loads_bytes=None
         )
         for name in sections
-        if name.startswith(_INFO)
+        if name.startswith(INFO)
     }
     reserved = _RESERVED_BYTES if _RESERVED in sections else 0
     for name, section in sections.items():
@@ -274,7 +288,7 @@ def _amounts(sections: dict[str, _Section]) -> dict[str, KernelResources]:
             shared = max(section.size - reserved, 0)
             kernels[kernel_name] = replace(kernels[kernel_name], static_shared_bytes=shared)
     names = _symbols(sections)
-    for attribute, value in _attributes(
+    for attribute, value, _ in attributes(
         sections[_ALL_INFO].content if _ALL_INFO in sections else b""
     ):
         if attribute not in (_EIATTR_REGCOUNT, _EIATTR_MIN_STACK_SIZE):
@@ -300,32 +314,38 @@ def _symbols(sections: dict[str, _Section]) -> list[str]:
     return names
 
 
-def _attributes(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Each attribute of an info section, with its value."""
+def attributes(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Each attribute of an info section, with its value and all of its bytes."""
     position = 0
     while position + 4 <= len(content):
         form, attribute, size = struct.unpack_from("<BBH", content, position)
-        position += 4
-        if form == _EIFMT_SVAL:
-            yield attribute, content[position : position + size]
-            position += size
-        elif form == _EIFMT_BVAL:
-            yield attribute, bytes([size & 0xFF])
+        end = position + 4 + (size if form == _EIFMT_SVAL else 0)
+        value = content[position + 4 : end] if form == _EIFMT_SVAL else bytes([size & 0xFF])
+        yield attribute, value, content[position:end]
+        position = end
 
 
 def _read_kernel(content: bytes, resources: KernelResources) -> CubinKernel:
-    parameters: dict[int, int] = {}
+    parameters: dict[int, tuple[int, int]] = {}
+    bank = 0
     limits: dict[int, tuple[int, int, int]] = {}
-    for attribute, value in _attributes(content):
-        if attribute == _EIATTR_KPARAM_INFO:
-            _, ordinal, _, packed = struct.unpack_from("<IHHI", value)
-            parameters[ordinal] = packed >> 18
+    for attribute, value, _ in attributes(content):
+        if attribute == KPARAM_INFO:
+            _, ordinal, offset, packed = struct.unpack_from("<IHHI", value)
+            parameters[ordinal] = offset, packed >> 18
+        elif attribute == KPARAM_INFO_V2:
+            _, ordinal, offset, size = struct.unpack_from("<IHHH", value)
+            parameters[ordinal] = offset, size
+        elif attribute == _EIATTR_PARAM_CBANK:
+            _, _, bank = struct.unpack_from("<IHH", value)
         elif attribute in (_EIATTR_MAX_THREADS, _EIATTR_REQNTID, _EIATTR_CTA_PER_CLUSTER):
             limits[attribute] = struct.unpack_from("<III", value)
         elif attribute == _EIATTR_NUM_BARRIERS:
             resources = replace(resources, barriers=value[0])
+    end = max((first + size for first, size in parameters.values()), default=0)
     return CubinKernel(
         tuple(parameters[ordinal] for ordinal in sorted(parameters)),
+        bank - end if bank >= -(-end // 8) * 8 + 8 else 0,
         limits.get(_EIATTR_MAX_THREADS),
         limits.get(_EIATTR_REQNTID),
         limits.get(_EIATTR_CTA_PER_CLUSTER),

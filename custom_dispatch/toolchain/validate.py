@@ -9,17 +9,19 @@ from math import prod
 
 from custom_dispatch.errors import PtxError
 from custom_dispatch.format.kernel_resources import KernelResources
+from custom_dispatch.kernel.abi import CONSTANT_BYTES
 from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target
 from custom_dispatch.ptx import conformance
 from custom_dispatch.ptx.edits import Edit, apply_edits, limit_registers
-from custom_dispatch.ptx.foreign import drop_unread, ported
+from custom_dispatch.ptx.foreign import drop_unread, make_shared_dynamic, ported
 from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
 from custom_dispatch.ptx.rewrite import check_rewritten, rewrite_entry, rewritten_parameters
+from custom_dispatch.toolchain.cubin_parameters import in_order, order_of
 from custom_dispatch.toolchain.entry_point import check_types
-from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
+from custom_dispatch.toolchain.images import CubinKernel, describe_image, fatbin_parts, read_cubin
 from custom_dispatch.toolchain.library import Form, Object, with_version
 from custom_dispatch.toolchain.ptxas import Assembly, assemble
 
@@ -56,6 +58,10 @@ def validate(
     for kernel in kernels:
         if not kernel.abi.is_irees:
             point = item.entry_point(kernel.entry)
+            order = order_of(kernel.abi)
+            if not point.parameters and item.kind == "cubin" and order is not None:
+                item = _adapted_cubin(item, kernel, order, label)
+                continue
             if not point.parameters:
                 raise _not_ptx(item, kernel, label)
             check_rewritten(point.symbol, point.parameters, kernel.name, kernel.abi, label)
@@ -87,7 +93,8 @@ def _not_ptx(item: Object, kernel: Kernel, label: str) -> PtxError:
         f"Kernel `{kernel.name}`: `{label}` is a {item.kind}, and the C signature has another form "
         "than IREE's calls.",
         expected="PTX, which can be adapted to them; or a signature of buffers that are read or "
-        "updated, then buffers that are only written, then scalars of at most 32 bits",
+        "updated, then buffers that are only written, then scalars of at most 32 bits; in a cubin "
+        "these may have any order",
         next_step="give PTX in its place (nvcc -ptx), or reorder the parameters.",
     )
 
@@ -115,7 +122,7 @@ def _adapted(item: Object, kernels: Sequence[Kernel], label: str, *, is_foreign:
         for kernel in kernels:
             if kernel.entry == point.name and point.signature is not None:
                 check_types(kernel, point.signature, label)
-    edits = []
+    edits: list[Edit] = []
     for kernel in kernels:
         symbol = item.symbol(kernel.entry)
         if not kernel.abi.is_irees:
@@ -125,6 +132,10 @@ def _adapted(item: Object, kernels: Sequence[Kernel], label: str, *, is_foreign:
         else:
             edits += dropped.get(symbol, ())
         entry = module.entry(symbol)
+        if is_foreign and entry is not None:
+            with naming(kernel, label):
+                memory = make_shared_dynamic(text, module, entry, kernel)
+                edits += (edit for edit in memory if edit not in edits)
         if kernel.max_registers is not None and entry is not None:
             with naming(kernel, label):
                 edits += limit_registers(entry, kernel.max_registers)
@@ -246,6 +257,8 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
         entry = found.get(item.symbol(kernel.entry))
         if entry is None:
             raise conformance.no_entry(kernel, tuple(found), label)
+        if kernel.abi.is_irees:
+            _check_hidden(kernel, entry, label)
         _check_sizes(kernel, entry.parameter_bytes, label)
         conformance.check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
         conformance.check_cluster(kernel, entry.cluster, f"`{label}`")
@@ -254,11 +267,38 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
     return replace(item, resources=tuple(entry.resources for entry in found.values()))
 
 
+def _adapted_cubin(item: Object, kernel: Kernel, order: Sequence[int], label: str) -> Object:
+    """Machine code whose tables say that it takes what IREE passes."""
+    symbol = item.symbol(kernel.entry)
+    with naming(kernel, label):
+        found = read_cubin(item.data)
+    if symbol not in found:
+        raise conformance.no_entry(kernel, tuple(found), label)
+    _check_hidden(kernel, found[symbol], label)
+    described = tuple((f"{size} bytes wide", size) for size in found[symbol].parameter_bytes)
+    conformance.check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
+    item = replace(item, data=in_order(item.data, symbol, order))
+    return _with_parameters(item, kernel.entry, rewritten_parameters(symbol, kernel.abi))
+
+
+def _check_hidden(kernel: Kernel, entry: CubinKernel, label: str) -> None:
+    if not entry.hidden_bytes:
+        return
+    listed = _listed(entry.parameter_bytes) if entry.parameters else "no"
+    raise PtxError(
+        f"Kernel `{kernel.name}`: `{label}` lists parameters of {listed} bytes, and the code takes "
+        f"{entry.hidden_bytes} bytes more.",
+        expected="code that takes its parameters alone: what its producer's host code adds, tensor "
+        "maps among it, cannot be passed",
+        next_step="compile it without tensor maps, or for an earlier architecture.",
+    )
+
+
 def _check_sizes(kernel: Kernel, sizes: tuple[int, ...], label: str) -> None:
     if kernel.abi.is_irees:
         described = tuple((f"{size} bytes wide", size) for size in sizes)
         conformance.check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
-    elif sizes != kernel.abi.passed_bytes:
+    elif tuple(max(size, CONSTANT_BYTES) for size in sizes) != kernel.abi.passed_bytes:
         raise PtxError(
             f"Kernel `{kernel.name}`: `{label}` has parameters of {_listed(sizes)} bytes, and "
             "remarks behind it that tell of others.",

@@ -169,3 +169,71 @@ def test_an_implementations_objects_are_for_its_target(
         "Kernel `doubled`, implementation for cuda:sm_90a: objects are given for cuda:sm_80."
     )
     assert caught.value.expected == "one object, for cuda:sm_90a: other targets do not use it"
+
+
+# CUDA Tile declares all of its shared memory as one static array.
+SHARED = """\
+.version 9.4
+.target sm_80
+.address_size 64
+
+.shared .align 128 .b8 memory_of_reversed[65536];
+.shared .align 4 .b8 other[4096];
+.visible .entry reversed(
+\t.param .u64 reversed_param_0,
+\t.param .u64 reversed_param_1
+)
+{
+\t.reg .b32 %r<12>;
+\t.reg .b64 %rd<6>;
+\tld.param.b64 %rd1, [reversed_param_0];
+\tld.param.b64 %rd2, [reversed_param_1];
+\tmov.u32 %r1, %tid.x;
+\tmul.wide.s32 %rd3, %r1, 4;
+\tadd.s64 %rd4, %rd1, %rd3;
+\tld.global.b32 %r2, [%rd4];
+\tshl.b32 %r3, %r1, 8;
+\tmov.u32 %r4, memory_of_reversed;
+\tadd.s32 %r5, %r4, %r3;
+\tst.shared.b32 [%r5], %r2;
+\tshl.b32 %r10, %r1, 2;
+\tmov.u32 %r11, other;
+\tadd.s32 %r10, %r10, %r11;
+\tst.shared.b32 [%r10], %r1;
+\tbar.sync 0;
+\txor.b32 %r6, %r3, 65280;
+\tadd.s32 %r7, %r4, %r6;
+\tld.shared.b32 %r8, [%r7];
+\tld.shared.b32 %r9, [%r10];
+\tadd.s32 %r8, %r8, %r9;
+\tadd.s64 %rd5, %rd2, %rd3;
+\tst.global.b32 [%rd5], %r8;
+\tret;
+}
+"""
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_static_shared_memory_over_48_kib_becomes_dynamic(
+    declared: Callable[..., cd.Kernel], is_inside: bool
+) -> None:
+    line = ".shared .align 128 .b8 memory_of_reversed[65536];\n"
+    text = SHARED.replace(line, "").replace("{\n", "{\n" + line) if is_inside else SHARED
+    operands = [cd.In("x", "i32", [256]), cd.Out("y", "i32", [256])]
+    changes = {"operands": operands, "entry": "reversed", "block": 256, "grid": 1}
+    kernel = declared({"cuda:sm_80": text}, dynamic_shared_memory=65536, **changes)
+    (item,) = cd.build(kernel, ["cuda:sm_80"]).objects
+    assert b"\n.extern .shared .align 128 .b8 memory_of_reversed[];" in item.data
+    assert b"\n.shared .align 4 .b8 other[4096];\n" in item.data
+    x = numpy.random.default_rng(0).integers(-9, 9, 256, dtype=numpy.int32)
+    for target in ("cpu", "cpu:checked"):
+        assert (kernel.on(target)(x) == x[::-1] + numpy.arange(256)).all()
+    with pytest.raises(PtxError) as caught:
+        cd.build(kernel.with_launch(dynamic_shared_memory=65535), ["cuda:sm_80"])
+    assert caught.value.found == (
+        "Kernel `doubled`: `sm_80.ptx`: It has 69632 bytes of static shared memory, and 65535 "
+        "bytes of dynamic shared memory are declared."
+    )
+    assert caught.value.next_step == (
+        "declare dynamic_shared_memory=65536: `memory_of_reversed` then becomes dynamic."
+    )
