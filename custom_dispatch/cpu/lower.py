@@ -93,8 +93,8 @@ def _thread_code(
     checks = None
     if sites is not None:
         places = {v.name for v in variables if v.space != "const" or v.name in symbols}
-        pointers = [parameter.name for parameter in entry.parameters[: kernel.bindings]]
-        origins = Origins(entry, set(pointers), places)
+        pointers = [f"{parameter.name}+0" for parameter in entry.parameters[: kernel.bindings]]
+        origins = Origins(entry, pointers, places)
         checks = Checks(kernel, instructions, origins, pointers, memory, sites)
     return ThreadCode(entry, kernel, graph, symbols, memory, checks, callees)
 

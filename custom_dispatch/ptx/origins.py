@@ -11,11 +11,20 @@ was loaded else is of unknown origin, unless it is added to an address.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from custom_dispatch.ptx.module import Entry, Instruction, written_operands
-from custom_dispatch.ptx.operands import TYPE_BITS, Operand, Register, Symbol, Vector, leaves
+from custom_dispatch.ptx.operands import (
+    TYPE_BITS,
+    Address,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+    elements_of,
+    leaves,
+)
 
 _Found = frozenset[str]
 _NONE: Final[_Found] = frozenset()
@@ -37,13 +46,13 @@ _ADDRESS_BITS = 64
 class Origins:
     """The origins of an entry's registers.
 
-    - `pointers`: names of the parameters that are pointers.
+    - `pointers`: where in which parameter they are, "name+offset".
     - `variables`: names of the variables that have memory.
     """
 
-    def __init__(self, entry: Entry, pointers: Set[str], variables: Set[str]) -> None:
-        self.pointers = pointers
-        self._named = pointers | variables
+    def __init__(self, entry: Entry, pointers: Iterable[str], variables: Iterable[str]) -> None:
+        self.pointers = frozenset(pointers)
+        self._named = self.pointers.union(variables)
         self._of = {name: frozenset({name}) for name in self._named}
         steps = [
             (item, [_names(operand) for operand in item.operands])
@@ -93,8 +102,7 @@ class Origins:
         base = instruction.parts[0]
         is_wide = TYPE_BITS.get(instruction.parts[-1], 0) >= _ADDRESS_BITS  # none fits into less
         if base in _LOADS:
-            pointers = self.pointers & set(names[0])
-            return frozenset(pointers) or (_UNKNOWN if is_wide else _NONE)
+            return self._loaded(*instruction.operands[:2]) or (_UNKNOWN if is_wide else _NONE)
         each = [self._union(part) for part in names]
         if base in _SCALED:
             each[:2] = [found - _UNKNOWN for found in each[:2]]
@@ -106,6 +114,14 @@ class Origins:
         is_same = is_choice or _UNKNOWN not in each
         is_same &= base in _MOVING and not (base in _SCALED and any(each[:2]))
         return _NONE.union(*(each if is_choice else addresses), _NONE if is_same else _UNSURE)
+
+    def _loaded(self, target: Operand, address: Operand) -> _Found:
+        """The pointers that a load may take from parameters."""
+        if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+            return _NONE
+        start, most = address.offset + address.base.offset, 8 * len(elements_of(target))
+        near = (f"{address.base.name}+{place}" for place in range(start - 7, start + most))
+        return frozenset(self.pointers.intersection(near))
 
 
 def _names(*operands: Operand) -> tuple[str, ...]:

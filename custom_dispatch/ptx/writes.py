@@ -27,15 +27,18 @@ def check_writes(module: Module, kernel: Kernel, entry: Entry, origin: str) -> N
 
     `origin`: where the module comes from, for errors: a file's name.
     """
-    parameters = [parameter.operand for parameter in kernel.abi.parameters]
-    passed = kernel.abi.bindings if is_rewritten(entry) else parameters
+    abi = kernel.abi
+    passed = [[(piece.offset, piece.operand) for piece in p.pieces] for p in abi.parameters]
+    if is_rewritten(entry):
+        passed = [[(0, operand)] for operand in abi.bindings]
     pointers = {
-        parameter.name: operand
-        for parameter, operand in zip(entry.parameters, passed, strict=False)
+        f"{parameter.name}+{offset}": operand
+        for parameter, pieces in zip(entry.parameters, passed, strict=False)
+        for offset, operand in pieces
         if isinstance(operand, Buffer)
     }
     variables = {v.name for v in (*module.variables, *entry.variables) if v.space != "param"}
-    origins = Origins(entry, set(pointers), variables)
+    origins = Origins(entry, pointers, variables)
     used: set[str] = set()
     for instruction in entry.body:
         if isinstance(instruction, Instruction):
@@ -71,7 +74,8 @@ def _used(instruction: Instruction, origins: Origins) -> Iterable[str]:
     if base == "ld":
         return ()
     if base in ONLY_COMPUTES:  # a parameter's own address, from where it may be loaded
-        return named_by(instruction)
+        named = set(named_by(instruction))
+        return (each for each in origins.pointers if each.partition("+")[0] in named)
     return origins.all(*instruction.operands)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -201,3 +202,32 @@ def test_loads_of_several_fields_and_absent_buffers(write: Write, target: str) -
     x, b = numpy.random.default_rng(1).random((2, 50), numpy.float32)
     numpy.testing.assert_allclose(kernel.on(target)(x, None, 3), 3 * x, rtol=1e-6)
     numpy.testing.assert_allclose(kernel.on(target)(x, b, 3), 3 * x + b, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (
+            cd.InOut("x", "f32", [n]),
+            cd.In("out", "f32", [n]),
+            "`out` is declared as cd.In, and `scaled` of `scaled.ptx` w",
+        ),
+        (cd.Out("x", "f32", [n]), OUT, "`x` is declared as cd.Out, and nothing in `scaled` of `sc"),
+    ],
+)
+def test_what_is_written_is_compared_in_structs(
+    write: Write, first: cd.InOut | cd.Out, second: cd.In | cd.Out, found: str
+) -> None:
+    text = PTX.replace("@%p3 ld.param.v2.b64 {%rd1, %rd2}", "ld.param.b64 %rd1")
+    text = text.replace("ld.param.v2.b64 {%rd3, %rd4}", "ld.param.b64 %rd3")
+    text = text.replace("%rd8, %rd3,", "%rd6, %rd3,").replace("[%rd8], %f3", "[%rd6], %f3")
+    kernel = cd.Kernel(
+        "scaled", objects={"cuda:sm_80": write("scaled.ptx", text)}, block=64, grid=1,
+        operands=[
+            cd.Struct("p", data=first, size=("i32", n)),
+            cd.Struct("q", data=second, size=("i64", n), bias=cd.In("b", "f32", [n])),
+            cd.Scalar("a", "f32"),
+        ],
+    )  # fmt: skip
+    with pytest.raises(PtxError, match=re.escape(found)):
+        cd.build(kernel, ["cuda:sm_80"])
