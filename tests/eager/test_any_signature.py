@@ -98,6 +98,7 @@ def test_every_byte_arrives(
             operands.append(cd.Out(name, "i32", [4]))
             written.append(f"int* {name}")
             body.append(f"for (int k = 0; k < 4; ++k) {name}[k] = {index} + k;")
+            body.append(f"bytes[{place}] = 0;")  # an output that nothing writes is refused
         elif isinstance(kind, str):
             operands.append(cd.Scalar(name, kind))
             written.append(f"{C_TYPES[kind]} {name}")

@@ -16,6 +16,9 @@ import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, PtxError
 
 n = cd.dim("n")
+both = pytest.mark.parametrize(
+    "target", ["cpu", pytest.param("cpu:checked", marks=pytest.mark.thorough)]
+)
 
 # Warp's array_t has this form; a kernel that takes the address of one reads every byte of it: of
 # the parameter itself, for in a copy, which `__grid_constant__` forbids, padding is uninitialised.
@@ -80,7 +83,7 @@ def test_calls_know_what_a_struct_holds(axpy: Callable[..., cd.Kernel]) -> None:
     assert kernel.abi.passed_bytes == (8, 8, 8, 4, 4, 4, 4, 4)
 
 
-@pytest.mark.parametrize("target", ["cpu", "cpu:checked"])
+@both
 def test_every_field_arrives(axpy: Callable[..., cd.Kernel], target: str) -> None:
     kernel = axpy()
     cd.build(kernel, ["cuda:sm_80", "cuda:sm_90a"])
@@ -188,7 +191,7 @@ DONE:
 """
 
 
-@pytest.mark.parametrize("target", ["cpu", "cpu:checked"])
+@both
 def test_loads_of_several_fields_and_absent_buffers(write: Write, target: str) -> None:
     kernel = cd.Kernel(
         "scaled", objects={"cuda:sm_80": write("scaled.ptx", PTX)}, block=64, grid=1,
