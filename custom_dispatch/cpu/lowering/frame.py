@@ -25,6 +25,8 @@ from custom_dispatch.errors import PtxError
 from custom_dispatch.format.keys import Failure
 
 _LARGEST_F32 = 3.4028234663852886e38
+CARRY = "%carry"
+"""The carry flag's name among the registers (`add.cc` and the like)."""
 FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
@@ -75,20 +77,17 @@ class Frame:
         bits = ptx.TYPE_BITS.get(register.type)
         if bits is None:
             raise self.malformed(f"register `{register.name}` has the type `.{register.type}`")
-        if register.name in self.local:
-            self._slots[register.name] = ("", bits)
-            return
-        slot = f"%r{len(self._slots)}"
-        self._slot(slot, bits)
-        self._slots[register.name] = (slot, bits)
+        self.declare(register.name, bits)
 
-    def declare_carry(self) -> None:
-        """Give the thread its carry flag (`add.cc` and the like)."""
-        self._slot("%carry", 1)
-
-    def _slot(self, name: str, bits: int) -> None:
-        self.b.line(f"{name} = llvm.alloca {self.b.const(1, 32)} x i{bits} : (i32) -> {POINTER}")
-        self.b.write(self.b.const(0, bits), name, int_type(bits))
+    def declare(self, name: str, bits: int) -> None:
+        """The same by a name, such as `CARRY`, and its bits."""
+        slot = ""
+        if name not in self.local:
+            slot = f"%r{len(self._slots)}"
+            one = self.b.const(1, 32)
+            self.b.line(f"{slot} = llvm.alloca {one} x i{bits} : (i32) -> {POINTER}")
+            self.b.write(self.b.const(0, bits), slot, int_type(bits))
+        self._slots[name] = (slot, bits)
 
     def declare_variable(self, name: str, size: int, align: int) -> None:
         """Give a local variable its memory: on the stack, or where it outlives a wait."""
@@ -143,14 +142,6 @@ class Frame:
         if self.coroutine is None:
             raise TypeError("the kernel was lowered as one that never waits")
         return self.coroutine
-
-    def carry(self) -> SsaValue:
-        """The carry flag as i1."""
-        return self.b.read("%carry", "i1")
-
-    def set_carry(self, value: str) -> None:
-        """Write the carry flag."""
-        self.b.write(value, "%carry", "i1")
 
     def fail(self, failure: Failure) -> None:
         """End the thread, and let the workgroup return a failure."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.lowering.frame import CARRY, Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.ptx import TYPE_BITS
@@ -101,9 +101,9 @@ def _with_carry(frame: Frame, operation: str, x: SsaValue, y: SsaValue) -> SsaVa
     b, bits, wide = frame.b, x.bits, f"i{2 * x.bits}"
     value = b.binary(operation, x.resize(2 * bits), y.resize(2 * bits), wide)
     if frame.parts[0].endswith("c"):
-        value = b.binary(operation, value, frame.carry().resize(2 * bits), wide)
+        value = b.binary(operation, value, frame.read(CARRY).resize(2 * bits), wide)
     if "cc" in frame.parts:
-        frame.set_carry((value >> bits).resize(1))
+        frame.write(CARRY, (value >> bits).resize(1))
     return value.resize(bits)
 
 

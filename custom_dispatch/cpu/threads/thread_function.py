@@ -11,7 +11,7 @@ from __future__ import annotations
 from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter
-from custom_dispatch.cpu.lowering.frame import Frame
+from custom_dispatch.cpu.lowering.frame import CARRY, Frame
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.text.builder import FunctionBuilder, Signature, function_text
 from custom_dispatch.cpu.threads.thread_code import THREAD, ThreadCode
@@ -56,7 +56,7 @@ def declare(frame: Frame) -> None:
     for register in registers_of(instructions):
         frame.declare_register(register)
     if any("cc" in i.parts or i.parts[0] in ("addc", "subc", "madc") for i in instructions):
-        frame.declare_carry()
+        frame.declare(CARRY, 1)
     for variable in frame.thread.entry.variables:
         _declare(frame, variable)
 

@@ -17,10 +17,6 @@ from custom_dispatch.cpu.warps.lane_memory import LaneMemory, either
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 from custom_dispatch.format.keys import Failure
-from custom_dispatch.ptx import TYPE_BITS, Register
-
-CARRY = "%carry"
-"""The carry flag's name among the registers."""
 
 
 class NotYetError(Exception):
@@ -58,16 +54,7 @@ class LaneFrame(Frame):
 
     # ---- declaring
 
-    def declare_register(self, register: Register) -> None:
-        bits = TYPE_BITS.get(register.type)
-        if bits is None:
-            raise self.malformed(f"register `{register.name}` has the type `.{register.type}`")
-        self._declare(register.name, bits)
-
-    def declare_carry(self) -> None:
-        self._declare(CARRY, 1)
-
-    def _declare(self, name: str, bits: int) -> None:
+    def declare(self, name: str, bits: int) -> None:
         self._bits[name] = bits
         self._places[name] = ("", "", "", "")
         if not self.final or name in self.local:
@@ -280,9 +267,8 @@ class LaneFrame(Frame):
     def mask_lanes(self) -> str:
         """The active lanes as i1."""
         mask = self.lanes.mask
-        return self.lanes.cached(
-            f"lanes of {mask}", f"llvm.bitcast {mask} : i32 to {vector_of('i1')}"
-        )
+        text = f"llvm.bitcast {mask} : i32 to {vector_of('i1')}"
+        return self.lanes.lanes(self.lanes.once(("lanes of", mask), text))
 
     def bits(self, condition: str) -> SsaValue:
         """The active lanes for which an i1 holds, as bits."""
@@ -303,9 +289,3 @@ class LaneFrame(Frame):
         one = self.lanes.one
         one.fail(failure)
         one.block(one.fresh_label("failed"))
-
-    def carry(self) -> SsaValue:
-        return self.read(CARRY)
-
-    def set_carry(self, value: str) -> None:
-        self.write(CARRY, value)

@@ -8,6 +8,7 @@ place one wins; PTX leaves open which (PTX ISA 9.0, section 8, "Memory Consisten
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ from custom_dispatch.cpu.text.builder import (
     bytes_of,
     function_text,
 )
+from custom_dispatch.cpu.text.control_structures import loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_names import vector_of
@@ -33,24 +35,8 @@ _ARGUMENTS = ((MASK, "i32"), (_ADDRESSES, POINTER), (_VALUES, POINTER))
 @contextmanager
 def each_lane(b: LaneBuilder, mask: SsaValue) -> Iterator[SsaValue]:
     """Write code for every lane of a mask, an i32, by itself; gives the lane's number, an i32."""
-    one = b.one
-    head, body, following, after = (
-        b.fresh_label(name) for name in ("lane", "active", "next_lane", "lanes")
-    )
-    lane = one.named(b.fresh(), "i32")
-    with b.scope():
-        one.branch(head, (one.const(0, 32), "i32"))
-        one.block(head, (lane, "i32"))
-        bit = (mask >> lane).resize(1)
-        one.cond_branch(bit, body, following)
-        one.block(body)
+    with b.scope(), loop(b.one, LANES) as lane, when(b.one, (mask >> lane).resize(1)):
         yield lane
-        one.branch(following)
-        one.block(following)
-        onward = lane + 1
-        more = onward.cmp("ult", LANES)
-        one.line(f"llvm.cond_br {more}, ^{head}({onward} : i32), ^{after}")
-        one.block(after)
 
 
 def either(
@@ -86,7 +72,6 @@ class LaneMemory(LaneBuilder):
         self.everyone = False
         """Whether they are known to be."""
         self._named: dict[tuple[object, ...], str] = {}
-        self._moving: dict[str, str] = {}
         self._places: dict[str, str] = {}
 
     def place(self, key: str, size: int) -> str:
@@ -248,15 +233,11 @@ class LaneMemory(LaneBuilder):
         self, what: str, arrays: tuple[str, str], type_name: str, align: int, how: str
     ) -> None:
         name = "_".join(part for part in (what, type_name, str(align), how) if part)
-        one = self.one
-        if name not in self._moving:
-            self._moving[name] = self.function(
-                name, _ARGUMENTS, _in_turn(what, type_name, align, how)
-            )
-        name = self._moving[name]
-        one.call(name, [(self.mask, "i32"), *((array, POINTER) for array in arrays)])
+        name = self.function(name, _ARGUMENTS, _in_turn(what, type_name, align, how))
+        self.one.call(name, [(self.mask, "i32"), *((array, POINTER) for array in arrays)])
 
 
+@functools.cache
 def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     """The lines of a function in which each lane of a mask loads or stores by itself."""
     b = FunctionBuilder()

@@ -43,8 +43,8 @@ class LaneNames(Builder):
         self.one = one
         self.processor = one.processor
         self._known: dict[str, Value] = {}
-        self._vectors: _Made = {}
-        self._scalars: _Made = {}
+        self._ready: _Made = {}
+        """What was made and can still be used."""
         self._distant = 0
 
     # ---- names and what they stand for
@@ -89,9 +89,9 @@ class LaneNames(Builder):
         if value.varying:
             return value.base
         key = (name, type_name)
-        if key not in self._vectors:
-            self._vectors[key] = self._as_vector(value, type_name)
-        return self._vectors[key]
+        if key not in self._ready:
+            self._ready[key] = self._as_vector(value, type_name)
+        return self._ready[key]
 
     def _as_vector(self, value: Value, type_name: str) -> str:
         if type_name == POINTER:
@@ -157,44 +157,37 @@ class LaneNames(Builder):
 
     def once(self, key: tuple[str, str], text: str) -> str:
         """An SSA value that is made once as long as it can be used."""
-        if key not in self._scalars:
-            self._scalars[key] = self.emit(text)
-        return self._scalars[key]
+        if key not in self._ready:
+            self._ready[key] = self.emit(text)
+        return self._ready[key]
 
     def kept(self, key: tuple[str, str], name: str) -> None:
         """Let `once` give an SSA value that there is."""
-        self._scalars[key] = name
-
-    def cached(self, key: str, text: str) -> str:
-        """A varying value that is made once as long as it can be used."""
-        if (key, "") not in self._vectors:
-            self._vectors[(key, "")] = self.varying(text)
-        return self._vectors[(key, "")]
+        self._ready[key] = name
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Code that does not always run: what it makes cannot be used after it."""
-        vectors, scalars = self._vectors, self._scalars
-        self._vectors, self._scalars = dict(vectors), dict(scalars)
+        ready = self._ready
+        self._ready = dict(ready)
         try:
             yield
         finally:
-            self._vectors, self._scalars = vectors, scalars
+            self._ready = ready
 
-    def checkpoint(self) -> tuple[_Made, int, _Made, int]:
+    def checkpoint(self) -> tuple[_Made, int]:
         """What is known to be usable now, and how much it is, for `roll_back`."""
-        return self._vectors, len(self._vectors), self._scalars, len(self._scalars)
+        return self._ready, len(self._ready)
 
-    def roll_back(self, known: tuple[_Made, int, _Made, int]) -> None:
+    def roll_back(self, known: tuple[_Made, int]) -> None:
         """Forget what was made since a checkpoint, whose lines are taken away."""
-        self._vectors, vectors, self._scalars, scalars = known
-        for made, count in ((self._vectors, vectors), (self._scalars, scalars)):
-            while len(made) > count:
-                made.popitem()
+        self._ready, count = known
+        while len(self._ready) > count:
+            self._ready.popitem()
 
     def forget(self) -> None:
         """Begin a block that others may lead to."""
-        self._vectors, self._scalars = {}, {}
+        self._ready = {}
 
     def fresh(self) -> str:
         return self.one.fresh()

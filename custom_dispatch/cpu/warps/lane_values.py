@@ -8,6 +8,7 @@ may also be multiples of a second scalar: the rows of a matrix, where a warp has
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -141,7 +142,7 @@ class Form:
             return VARYING_FORM
         return replace(
             high,
-            multiple=_common_multiple(low.multiple, high.multiple),
+            multiple=math.gcd(low.multiple, high.multiple),
             bounds=low.bounds if low.bounds == high.bounds else None,
             checked=low.checked or high.checked,
         )
@@ -150,11 +151,6 @@ class Form:
 UNSET, UNIFORM, DISTANT, VARYING = range(4)
 UNSET_FORM: Final = Form(UNSET)
 VARYING_FORM: Final = Form(VARYING)
-
-
-def _common_multiple(a: int, b: int) -> int:
-    """The power of two that divides both; 0 stands for zero, which all divide."""
-    return min(a, b) if a and b else a or b
 
 
 def form_of(value: Value, *, checked: bool = False) -> Form:

@@ -7,11 +7,12 @@ from contextlib import suppress
 from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import written_registers
 from custom_dispatch.cpu.analysis.spins import SpinCounter
+from custom_dispatch.cpu.lowering.frame import CARRY
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, function_text
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.thread_function import declare
-from custom_dispatch.cpu.warps.lane_frame import CARRY, LaneFrame, NotYetError
+from custom_dispatch.cpu.warps.lane_frame import LaneFrame, NotYetError
 from custom_dispatch.cpu.warps.lane_loop import FIRST, NoWarpFormError, lower_in_turn, place_of_warp
 from custom_dispatch.cpu.warps.lane_memory import LaneMemory
 from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
