@@ -23,6 +23,7 @@ from custom_dispatch.measure.inputs import BenchInputs, inputs_for_kernel, size_
 from custom_dispatch.measure.measurement import time_in_turn
 from custom_dispatch.measure.native_launch import NativeContext, NativeLaunch, seconds_of
 from custom_dispatch.runtime.device import device_of
+from custom_dispatch.runtime.driver import device_attribute
 
 _L2_CACHE_SIZE = 38
 """CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE (CUDA Driver API, "Device Management")."""
@@ -157,7 +158,7 @@ class OnGpu:
     def __init__(self, asked: Candidates, dims: Mapping[str, int]) -> None:
         self._asked, self._dims = asked, dims
         gpu = device_of(asked.device)
-        self._capability = gpu.compute_capability or 0
+        self._gpu, self._capability = gpu.index, gpu.compute_capability or 0
         self._context = NativeContext(gpu.index).__enter__()
         self._sets: dict[tuple[str, ...], tuple[BenchInputs, list[Addresses]]] = {}
         self._launches: dict[int, list[NativeLaunch]] = {}
@@ -245,15 +246,13 @@ class OnGpu:
         return self._sets[key]
 
     def _copies(self, size_bytes: int) -> int:
-        gpu, cache = ctypes.c_int(), ctypes.c_int()
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        self._context.call("cuCtxGetDevice", ctypes.byref(gpu))
-        self._context.call("cuDeviceGetAttribute", ctypes.byref(cache), _L2_CACHE_SIZE, gpu)
         self._context.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         if size_bytes > free.value:
             raise CallError(
                 f"The operands have {size_bytes} bytes, and {free.value} are free on the GPU.",
                 next_step="measure smaller sizes.",
             )
-        wanted = math.ceil(_CACHES * cache.value / max(size_bytes, 1))
+        cache = device_attribute(self._gpu, _L2_CACHE_SIZE)
+        wanted = math.ceil(_CACHES * cache / max(size_bytes, 1))
         return max(1, min(wanted, _MOST_COPIES, free.value // 2 // max(size_bytes, 1)))

@@ -363,11 +363,6 @@ def bytes_of(type_name: str) -> int:
     return 8 if type_name == POINTER else max(int(type_name[1:]) // 8, 1)
 
 
-def signature_text(signature: Signature) -> str:
-    """Arguments as a function declares them."""
-    return ", ".join(f"{name}: {type_name}" for name, type_name in signature)
-
-
 def function_text(
     symbol: str, arguments: Signature, body: Iterable[str], result: str = "", attribute: str = ""
 ) -> list[str]:
@@ -379,7 +374,8 @@ def function_text(
     """
     arrow = f" -> {result}" if result else ""
     attributes = f" attributes {{{attribute}}}" if attribute else ""
-    head = f"  llvm.func internal @{symbol}({signature_text(arguments)}){arrow}{attributes} {{"
+    listed = ", ".join(f"{name}: {type_name}" for name, type_name in arguments)
+    head = f"  llvm.func internal @{symbol}({listed}){arrow}{attributes} {{"
     return [head, *body, "  }"]
 
 

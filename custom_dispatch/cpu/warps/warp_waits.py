@@ -209,12 +209,8 @@ class WarpWaits(Waits):
         def looked_up() -> str:
             return self._looked_up(shown, b.select(came, lane, own))
 
-        everyone = self._everyone(came)
+        everyone = self._frame.bits(came).cmp("eq", b.mask)
         return self._varying(either(b, everyone, permuted, looked_up, vector_of("i32")))
-
-    def _everyone(self, condition: str) -> str:
-        """Whether an i1 holds for all active lanes."""
-        return self._frame.bits(condition).cmp("eq", self._lanes.mask)
 
     def reduce(self, operation: str, neutral: int) -> SsaValue:
         b, one = self._lanes, self._lanes.one
