@@ -122,7 +122,7 @@ def _function(
 def _entry(function: ptx.Function) -> ptx.Entry:
     """A function as an entry without parameters."""
     variables = [
-        ptx.Variable("param", p.name, p.type, (), p.align, None, False, function.line)
+        ptx.Variable("param", p.name, p.type, (), p.align, None, False, 0)
         for p in (*function.results, *function.parameters)
     ]
     empty = ptx.read_module(".version 9.0 .target sm_80 .address_size 64 .entry k() { ret; }")
