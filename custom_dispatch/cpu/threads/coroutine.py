@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from custom_dispatch.cpu.analysis import liveness
 from custom_dispatch.cpu.analysis.suspension import suspends
 from custom_dispatch.cpu.lowering.frame import Frame
-from custom_dispatch.cpu.lowering.waits import Waits
+from custom_dispatch.cpu.lowering.waits import STATE, STOPPED, StoppingWaits
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED, IN_WARP
@@ -21,25 +21,19 @@ from custom_dispatch.cpu.threads.thread_function import declare, inlined_functio
 from custom_dispatch.ptx import Operand
 
 THREAD_NUMBER = "%thread"
-STATE = "%state"
 _MAX_LOCAL_ALIGN = 16
 
 
-class Coroutine(Waits):
+class Coroutine(StoppingWaits):
     """What instruction lowerings use to make a thread wait.
 
     `live`: by the ``id`` of an instruction: itself and the registers live after it.
     """
 
     def __init__(self, frame: Frame, live: liveness.Live) -> None:
-        super().__init__(frame.b)
+        super().__init__(frame.b, frame.b, frame.memory, THREAD_NUMBER, 16)
         self._frame = frame
-        self.memory = frame.memory
         self._live = live
-        self._local_bytes = 0
-        self.resume_labels: list[str] = []
-        self.state_bytes = 0
-        """Bytes of a thread's state: local memory and the largest set of live registers."""
 
     def place_local(self, size: int, align: int) -> tuple[str, int]:
         align = min(max(align, 8), _MAX_LOCAL_ALIGN)
@@ -88,37 +82,12 @@ class Coroutine(Waits):
             b.store(status, self.memory.status(b, THREAD_NUMBER))
 
     def _suspend(self, status: int, keep: Iterable[Operand]) -> None:
-        b = self.b
         self._set_status(status)
         instruction = self._frame.current
         names = liveness.kept_across(instruction, self._live, keep)
-        ordered = (self._frame.slot(name) for name in names)
-        slots = sorted(ordered, key=lambda slot: -slot[2])
-        place = -(-self._local_bytes // 8) * 8
-        saved = []
-        for pointer, type_name, size in slots:
-            saved.append((pointer, type_name, size, place))
-            place += size
-        self._grow(place)
-        for pointer, type_name, size, at in saved:
-            wide = "i8" if type_name == "i1" else type_name
-            value = b.read(pointer, type_name).cast("zext", wide)
-            b.store(value, b.offset(STATE, at), wide, size)
-        label = f"resume{len(self.resume_labels) + 1}"
-        self.resume_labels.append(label)
         if self._frame.checks is not None and instruction is not None:
             self._frame.checks.waiting.add(instruction)
-        number = b.const(len(self.resume_labels), 32)
-        b.store(number, self.memory.place(b, THREAD_NUMBER))
-        b.branch("stopped")
-        b.block(label)
-        for pointer, type_name, size, at in saved:
-            wide = "i8" if type_name == "i1" else type_name
-            value = b.load(b.offset(STATE, at), wide, size).cast("trunc", type_name)
-            b.write(value, pointer, type_name)
-
-    def _grow(self, size: int) -> None:
-        self.state_bytes = max(self.state_bytes, -(-size // 16) * 16)
+        self._stop(map(self._frame.slot, names))
 
 
 def step_function(thread: ThreadCode) -> list[str]:
@@ -135,8 +104,8 @@ def step_function(thread: ThreadCode) -> list[str]:
     lower_blocks(frame, b)
     b.block("exit")
     coroutine.finish()
-    b.branch("stopped")
-    b.block("stopped")
+    b.branch(STOPPED)
+    b.block(STOPPED)
     b.return_()
     cases = ", ".join(f"{i}: ^{label}" for i, label in enumerate(coroutine.resume_labels, 1))
     b.lines.insert(entry_lines, f"    llvm.switch {place} : i32, ^b0 [{cases}]")

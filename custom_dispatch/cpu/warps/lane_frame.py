@@ -133,7 +133,8 @@ class LaneFrame(Frame):
         scalar = self.type_of(name)
         size = bytes_of(scalar)
         if self.form(name).rank == lane_values.VARYING:
-            return [(place, vector_of(scalar), lane_values.LANES * size)]
+            whole = lane_values.LANES * size if scalar != "i1" else lane_values.LANES // 8
+            return [(place, vector_of(scalar), whole)]
         parts = ((place, scalar, size), (stride, scalar, size), (valid, "i1", 1))
         return [part for part in parts if part[0]]
 

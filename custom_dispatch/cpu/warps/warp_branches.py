@@ -7,11 +7,11 @@ lanes would pass ones that wait at an earlier block, those go first.
 from __future__ import annotations
 
 from custom_dispatch.cpu.analysis.control_flow import Block
+from custom_dispatch.cpu.lowering.waits import STOPPED
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_values import FULL
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
-from custom_dispatch.cpu.warps.warp_waits import STOPPED
 from custom_dispatch.ptx import Instruction
 
 

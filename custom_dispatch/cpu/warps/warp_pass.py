@@ -9,6 +9,7 @@ from custom_dispatch.cpu.analysis.liveness import written_registers
 from custom_dispatch.cpu.analysis.spins import SpinCounter
 from custom_dispatch.cpu.lowering.frame import CARRY
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
+from custom_dispatch.cpu.lowering.waits import STATE, STOPPED
 from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, function_text
 from custom_dispatch.cpu.text.control_structures import when
 from custom_dispatch.cpu.threads.thread_function import declare
@@ -19,7 +20,7 @@ from custom_dispatch.cpu.warps.lane_names import NeedsLoopError
 from custom_dispatch.cpu.warps.lane_values import FULL, LANES
 from custom_dispatch.cpu.warps.warp_branches import WarpBranches
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
-from custom_dispatch.cpu.warps.warp_waits import STATE, STOPPED, WARP_NUMBER, WarpWaits
+from custom_dispatch.cpu.warps.warp_waits import WARP_NUMBER, WarpWaits
 from custom_dispatch.ptx import Instruction
 
 _IN_TURN = frozenset({"atom", "red", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "match"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.liveness import Live, kept_across
-from custom_dispatch.cpu.lowering.waits import Waits
+from custom_dispatch.cpu.lowering.waits import STATE, StoppingWaits
 from custom_dispatch.cpu.text.builder import POINTER
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import AT_BARRIER, DONE, FINISHED
@@ -22,13 +22,9 @@ from custom_dispatch.format.keys import Failure
 from custom_dispatch.ptx import Operand
 
 WARP_NUMBER = "%warp"
-STATE = "%state"
-STOPPED = "stopped"
-_PACKED = {"i1": ("zext", "trunc", "i8"), vector_of("i1"): ("bitcast", "bitcast", "i32")}
-"""What is kept in another type: what casts it to that one and back, and the type."""
 
 
-class WarpWaits(Waits):
+class WarpWaits(StoppingWaits):
     """What instruction lowerings use to make a warp wait.
 
     - `live`: by the ``id`` of an instruction: itself and the registers live after it.
@@ -36,16 +32,11 @@ class WarpWaits(Waits):
     """
 
     def __init__(self, frame: LaneFrame, live: Live, cells: tuple[str, str]) -> None:
-        super().__init__(frame.lanes)
+        super().__init__(frame.lanes, frame.lanes.one, frame.memory, WARP_NUMBER, 64)
         self._lanes = frame.lanes
         self._frame = frame
-        self.memory = frame.memory
         self._live = live
         self._active, self._alive = cells
-        self._local_bytes = 0
-        self.resume_labels: list[str] = []
-        self.state_bytes = 0
-        """Bytes of a warp's state."""
         self._shown: list[str] = []
         self._group = self._lanes.named("", "i32")
 
@@ -67,9 +58,6 @@ class WarpWaits(Waits):
         text = f"llvm.getelementptr {STATE}[{start}] : ({POINTER}) -> {POINTER}, i8"
         return self._lanes.one.at_entry(text)
 
-    def _grow(self, size: int) -> None:
-        self.state_bytes = max(self.state_bytes, -(-size // 64) * 64)
-
     # ---- barriers of the block
 
     def wait_at_barrier(self, number: str, keep: Iterable[Operand] = ()) -> None:
@@ -81,15 +69,10 @@ class WarpWaits(Waits):
             one.store(at, self.memory.subject(one, WARP_NUMBER))
             one.store(AT_BARRIER, self.memory.status(one, WARP_NUMBER))
         names = kept_across(frame.current, self._live, keep)
-        saved = self._save(names) if frame.final else []
-        label = f"resume{len(self.resume_labels) + 1}"
-        self.resume_labels.append(label)
-        place = one.const(len(self.resume_labels), 32)
-        one.store(place, self.memory.place(one, WARP_NUMBER))
-        one.branch(STOPPED)
-        one.block(label)
+        parts = [(self._active, "i32", 4), (self._alive, "i32", 4)]
+        parts += [part for name in names for part in frame.kept(name)]
+        self._stop(parts if frame.final else [])
         b.forget()
-        self._restore(saved)
         mask = one.load(self._active)
         if everyone:
             frame.activate(one.const(FULL, 32), whole=one.const(1, 1))
@@ -114,28 +97,6 @@ class WarpWaits(Waits):
         b.block(wrong)
         b.fail(Failure.DEADLOCK)
         b.block(right)
-
-    def _save(self, names: list[str]) -> list[tuple[str, str, int]]:
-        """Keep registers in the state; returns their places, with types and where they are."""
-        b, frame = self._lanes.one, self._frame
-        parts = [(self._active, "i32", 4), (self._alive, "i32", 4)]
-        parts += [part for name in names for part in frame.kept(name)]
-        saved = []
-        at = self._local_bytes
-        for place, type_name, size in sorted(parts, key=lambda part: -part[2]):
-            saved.append((place, type_name, at))
-            pack, _, kept = _PACKED.get(type_name, ("", "", type_name))
-            value = b.read(place, type_name).cast(pack, kept)
-            b.store(value, b.offset(STATE, at), kept, 1)
-            at += 4 if type_name == vector_of("i1") else size
-        self._grow(at)
-        return saved
-
-    def _restore(self, saved: list[tuple[str, str, int]]) -> None:
-        b = self._lanes.one
-        for place, type_name, at in saved:
-            _, unpack, kept = _PACKED.get(type_name, ("", "", type_name))
-            b.write(b.load(b.offset(STATE, at), kept, 1).cast(unpack, type_name), place, type_name)
 
     def finish(self) -> None:
         """Note that the warp has ended."""
