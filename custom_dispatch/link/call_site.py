@@ -14,6 +14,7 @@ from custom_dispatch.ir.tensor_types import (
     Sizes,
     declared_signature,
     fold_sizes,
+    known_dims,
     leading_count,
     tensor_type,
 )
@@ -21,7 +22,7 @@ from custom_dispatch.kernel.binding import bind_dims, declared_shapes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import first_fitting
 from custom_dispatch.kernel.evaluation import dims_of, evaluate, for_values, holds
-from custom_dispatch.kernel.expr import Condition, Dim
+from custom_dispatch.kernel.expr import Condition
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut
 from custom_dispatch.link.declarations import said_type, sizes_of
@@ -90,18 +91,13 @@ class CallSite:
 
     def undecided(self, operands: Types) -> tuple[Condition, ...]:
         """What the kernel requires of sizes that the call's types do not tell."""
-        kernel = self._kernel
-        shapes = {
-            operand.name: self._sizes(operand, kind)
-            for operand, kind in zip(kernel.arguments, operands, strict=True)
-            if isinstance(operand, Buffer)
-        }
-        if not any(None in sizes for sizes in shapes.values()):
+        inputs = self._inputs(operands)
+        if not any(None in sizes for sizes in inputs):
             return ()
-        known = self._known_dims(shapes)
+        known = self._known_dims(inputs)
         return tuple(
             condition
-            for condition in kernel.requires
+            for condition in self._kernel.requires
             if any(dim.name not in known for dim in dims_of(condition.left, condition.right))
         )
 
@@ -119,10 +115,7 @@ class CallSite:
                 f"has {given[0]} operands and {given[1]} results",
                 f"{wanted[0]} and {wanted[1]}, as kernel `{kernel.name}` is declared",
             )
-        inputs = [
-            self._sizes(operand, kind) if isinstance(operand, Buffer) else ()
-            for operand, kind in zip(kernel.arguments, operands, strict=True)
-        ]
+        inputs = self._inputs(operands)
         outputs = [
             self._sizes(operand, kind)
             for operand, kind in zip(kernel.outputs, results, strict=True)
@@ -142,6 +135,12 @@ class CallSite:
                 ),
             )
         return Fitting(self, kernel, signature)
+
+    def _inputs(self, operands: Types) -> list[Sizes]:
+        return [
+            self._sizes(operand, kind) if isinstance(operand, Buffer) else ()
+            for operand, kind in zip(self._kernel.arguments, operands, strict=True)
+        ]
 
     def _sizes(self, operand: Buffer, kind: ir.Type | None) -> Sizes:
         if kind is None and operand.optional:
@@ -164,14 +163,9 @@ class CallSite:
 
         Returns: how many leading dims there are.
         """
-        shapes = {
-            operand.name: sizes
-            for operand, sizes in zip(self._kernel.arguments, inputs, strict=True)
-            if isinstance(operand, Buffer)
-        }
-        leading = self._leading(shapes)
+        leading = self._leading(inputs)
         try:
-            known = self._known_dims(shapes)
+            known = self._known_dims(inputs)
             for operand, sizes in zip(self._kernel.outputs, outputs, strict=True):
                 self._check_result(operand, sizes, leading, known)
             self._check_requirements(known)
@@ -183,16 +177,15 @@ class CallSite:
             ) from None
         return 1 if leading is None else len(leading)
 
-    def _leading(self, shapes: Mapping[str, Sizes]) -> Sizes | None:
+    def _leading(self, inputs: Sequence[Sizes]) -> Sizes | None:
         """What is known of the leading dims, from all operands together."""
         first = ""
         leading: Sizes | None = None
-        for operand in self._kernel.buffers:
-            if not operand.batched:
+        for operand, sizes in zip(self._kernel.arguments, inputs, strict=True):
+            if not isinstance(operand, Buffer) or not operand.batched:
                 continue
-            if operand.optional and 0 in shapes[operand.name]:
+            if operand.optional and 0 in sizes:
                 continue
-            sizes = shapes[operand.name]
             found = sizes[: leading_count(operand, sizes)]
             if leading is None:
                 first, leading = operand.name, found
@@ -210,20 +203,13 @@ class CallSite:
             leading = tuple(b if a is None else a for a, b in pairs)
         return leading
 
-    def _known_dims(self, shapes: Mapping[str, Sizes]) -> dict[str, int]:
-        numbers = {name: [size for size in sizes if size is not None]
-                   for name, sizes in shapes.items()}  # fmt: skip
-        if all(len(numbers[name]) == len(sizes) for name, sizes in shapes.items()):
-            return bind_dims(self._kernel, numbers)
-        known: dict[str, int] = {}
-        for operand in self._kernel.buffers:
-            if operand.optional:
-                continue
-            sizes = fold_sizes(operand, shapes[operand.name])
-            for expr, size in zip(operand.shape, sizes, strict=True):
-                if isinstance(expr, Dim) and size is not None:
-                    known.setdefault(expr.name, size)
-        return known
+    def _known_dims(self, inputs: Sequence[Sizes]) -> dict[str, int]:
+        kernel, numbers = self._kernel, {}
+        for operand, sizes in zip(kernel.arguments, inputs, strict=True):
+            if None in sizes:
+                return known_dims(kernel, Signature(tuple(inputs), ()))
+            numbers[operand.name] = [size for size in sizes if size is not None]
+        return bind_dims(kernel, numbers)
 
     def _check_requirements(self, known: Mapping[str, int]) -> None:
         for condition in self._kernel.requires:

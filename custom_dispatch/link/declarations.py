@@ -27,9 +27,9 @@ from custom_dispatch.ir.tensor_types import (
     output_types,
 )
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import fits_none, kernels_of
+from custom_dispatch.kernel.declared import fits_none
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.link.operations import (
     callee_of,
@@ -92,34 +92,6 @@ class Callees:
         self._taken = set(taken)
         self._symbols: dict[tuple[str, str], str] = {}
 
-    def declare(
-        self,
-        module: ir.Module,
-        item: Kernel | Choice,
-        signature: Signature,
-        kernel: Kernel | None = None,
-    ) -> str:
-        """The symbol of a function of some type; declared where it is not yet.
-
-        - `item`: what it stands for.
-        - `kernel`: one of a choice's kernels, whose types it has; the first if none is given.
-        """
-        kind = function_type(kernel or kernels_of(item)[0], signature)
-        key = (item.name, kind)
-        if key not in self._symbols:
-            symbol = item.name
-            count = 1
-            while symbol in self._taken:
-                count += 1
-                symbol = f"{item.name}__{count}"
-            added = ir.Module.parse(f"func.func private @{symbol}{kind}")
-            for function in list(added.body.operations):
-                module.body.append(function)
-            self._taken.add(symbol)
-            self._symbols[key] = symbol
-            self.kernels[symbol] = item
-        return self._symbols[key]
-
     def call(
         self,
         module: ir.Module,
@@ -128,16 +100,31 @@ class Callees:
         signature: Signature,
         passed: Callable[[Any, ir.Type], Any],
     ) -> list[ir.Value]:
-        """Call such a function where the insertion point is; return its results.
+        """Call a function where the insertion point is; return its results. It is declared, if that
+        of its type is not yet.
 
-        - `kernel`: as of `declare`.
+        - `item`: what it stands for.
+        - `kernel`: that, or one of a choice's kernels, whose types it has.
         - `passed`: gives the value for one of `Kernel.arguments`, which has to have a type.
         """
-        symbol = self.declare(module, item, signature, kernel)
+        kind = function_type(kernel, signature)
+        symbol = self._symbols.get((item.name, kind)) or self._declare(module, item, kind)
         types = map(ir.Type.parse, input_types(kernel, signature))
         operands = [passed(*pair) for pair in zip(kernel.arguments, types, strict=True)]
         results = [ir.Type.parse(kind) for kind in output_types(kernel, signature)]
         return list(func.CallOp(results, symbol, operands).results)
+
+    def _declare(self, module: ir.Module, item: Kernel | Choice, kind: str) -> str:
+        symbol, count = item.name, 1
+        while symbol in self._taken:
+            count += 1
+            symbol = f"{item.name}__{count}"
+        added = ir.Module.parse(f"func.func private @{symbol}{kind}")
+        module.body.append(added.body.operations[0])
+        self._taken.add(symbol)
+        self._symbols[item.name, kind] = symbol
+        self.kernels[symbol] = item
+        return symbol
 
 
 def kernel_functions(
@@ -240,37 +227,38 @@ def _function(
 
 def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
     kind = type_of(declaration)
-    wanted = f"@{kernel.name}{function_type(kernel, declared_signature(kernel))}"
     if len(kind.inputs) != len(kernel.arguments) or len(kind.results) != len(kernel.outputs):
-        raise LinkError(
-            f"The model declares `{kernel.name}` with {len(kind.inputs)} operands and "
-            f"{len(kind.results)} results.",
-            expected=f"{len(kernel.arguments)} and {len(kernel.outputs)}: {wanted}",
-            next_step="correct the model's declaration of the kernel.",
+        raise _refusal(
+            kernel,
+            f"{len(kind.inputs)} operands and {len(kind.results)} results",
+            f"{len(kernel.arguments)} and {len(kernel.outputs)}",
         )
-    inputs = tuple(
-        _sizes(kernel, operand, found, wanted)
-        if isinstance(operand, Buffer)
-        else _scalar(kernel, operand.name, operand.argument_type, found, wanted)
-        for operand, found in zip(kernel.arguments, kind.inputs, strict=True)
-    )
-    outputs = tuple(
-        _sizes(kernel, operand, found, wanted)
-        for operand, found in zip(kernel.outputs, kind.results, strict=True)
-    )
-    return Signature(inputs, outputs)
+    pairs = zip(kernel.arguments, kind.inputs, strict=True)
+    inputs = tuple(_sizes(kernel, operand, found) for operand, found in pairs)
+    pairs = zip(kernel.outputs, kind.results, strict=True)
+    return Signature(inputs, tuple(_sizes(kernel, operand, found) for operand, found in pairs))
 
 
-def _sizes(kernel: Kernel, operand: Buffer, found: ir.Type, wanted: str) -> Sizes:
-    kind = found if getattr(found, "encoding", None) is None else None
-    sizes = sizes_of(operand, kind)
+def _sizes(kernel: Kernel, operand: Buffer | Scalar, found: ir.Type) -> Sizes:
+    """The sizes of a tensor, none of a scalar, of the type that is declared."""
+    name = f"`{operand.name}`"
+    if isinstance(operand, Scalar):
+        if str(found) != operand.argument_type:
+            raise _refusal(kernel, f"{found} for the scalar {name}", operand.argument_type)
+        return ()
+    sizes = sizes_of(operand, found if getattr(found, "encoding", None) is None else None)
     if sizes is None:
-        raise LinkError(
-            f"The model declares `{kernel.name}` with {found} for `{operand.name}`.",
-            expected=f"{said_type(operand)}: {wanted}",
-            next_step="correct the model's declaration of the kernel.",
-        )
+        raise _refusal(kernel, f"{found} for {name}", said_type(operand))
     return sizes
+
+
+def _refusal(kernel: Kernel, found: str, expected: str) -> LinkError:
+    wanted = function_type(kernel, declared_signature(kernel))
+    return LinkError(
+        f"The model declares `{kernel.name}` with {found}.",
+        expected=f"{expected}: @{kernel.name}{wanted}",
+        next_step="correct the model's declaration of the kernel.",
+    )
 
 
 def said_type(operand: Buffer) -> str:
@@ -288,16 +276,6 @@ def sizes_of(operand: Buffer, kind: ir.Type | None) -> Sizes | None:
     ):
         return None
     return known_sizes(kind)
-
-
-def _scalar(kernel: Kernel, name: str, kind: str, found: ir.Type, wanted: str) -> Sizes:
-    if str(found) != kind:
-        raise LinkError(
-            f"The model declares `{kernel.name}` with {found} for the scalar `{name}`.",
-            expected=f"{kind}: {wanted}",
-            next_step="correct the model's declaration of the kernel.",
-        )
-    return ()
 
 
 _Counts = dict[tuple[str, tuple[Sizes, ...]], tuple[int, bool]]

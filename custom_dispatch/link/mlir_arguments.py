@@ -15,6 +15,7 @@ from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.link.call_site import CallSite
 from custom_dispatch.link.operations import create
 
@@ -31,11 +32,8 @@ def arrange(
     `what`: the call, for errors.
     """
     kernel = kernels_of(item)[0]
-    named = {
-        argument.name.replace(".", "_"): argument
-        for argument in kernel.arguments
-        if isinstance(argument, Scalar)
-    }
+    arguments = arguments_by_name(kernel)
+    named = [name for name, argument in arguments.items() if isinstance(argument, Scalar)]
     for name in attributes:
         if name not in named:
             raise LinkError(
@@ -48,8 +46,7 @@ def arrange(
             )
     rest = list(values)
     found: list[Any] = []
-    for argument in kernel.arguments:
-        name = argument.name.replace(".", "_")
+    for name, argument in arguments.items():
         if isinstance(argument, Scalar) and name in attributes:
             found.append(attributes[name])
         elif rest:

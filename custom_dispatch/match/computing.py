@@ -11,7 +11,7 @@ from iree.compiler import ir
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.constants import owner_of
-from custom_dispatch.link.dialects.torch_types import constant, element_type
+from custom_dispatch.link.dialects.torch_types import CODES, constant, element_type, with_element
 from custom_dispatch.link.operations import create
 from custom_dispatch.match.conditions import Solved, said
 from custom_dispatch.match.polynomial import Atom, Polynomial
@@ -22,8 +22,6 @@ from custom_dispatch.match.state import Match, Shape
 _STEP = 1e-6
 """Between an operation of the model and what is put behind it, in the model's order."""
 _LIMITS = {32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1)}
-_CODES = {"si32": 3, "si64": 4}
-"""PyTorch's numbers for types (c10/core/ScalarType.h)."""
 
 
 class Computer:
@@ -88,7 +86,7 @@ class Computer:
         """A value for each index of an axis of a tensor."""
         size = extents_of(tensor)[axis].number
         value = self._sum(solved.value, solved.axes)
-        if value is None or element not in _CODES:
+        if value is None or element not in INTEGERS:
             return None
         # A number that has no place in fewer bits is behind all others there as well.
         low, high = _LIMITS[int(element[2:])]
@@ -142,7 +140,7 @@ class Computer:
                 if position is None or size.number is None:
                     return None
                 from_end = self._call("add.Scalar", position.type, position, size.number, 1)
-                bits = ir.Type.parse(str(position.type).replace(",si64>", ",i1>"))
+                bits = with_element(position.type, "i1")
                 is_before = self._call("lt.Scalar", bits, position, 0)
                 return self._call("where.self", position.type, is_before, from_end, position)
         return None
@@ -170,8 +168,8 @@ class Computer:
     def _cast(self, value: ir.Value, element: str) -> ir.Value:
         if element_type(value) == element:
             return value
-        kind = ir.Type.parse(str(value.type).replace(f",{element_type(value)}>", f",{element}>"))
-        return self._call("to.dtype", kind, value, _CODES[element], False, False, None)
+        kind = with_element(value.type, element)
+        return self._call("to.dtype", kind, value, CODES[element], False, False, None)
 
     def _call(self, name: str, kind: ir.Type, *given: Any) -> ir.Value:
         """A call behind those whose values it takes."""

@@ -36,7 +36,7 @@ from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
-from custom_dispatch.link.corrections.torch_operators import WITH_TENSORS
+from custom_dispatch.link.corrections.torch_operators import known_operators
 from custom_dispatch.link.model import end_searches
 from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.positions import Held
@@ -369,7 +369,7 @@ def _decompositions(module: ir.Module, *, whole: bool) -> dict[Any, Any]:
             parts = name.split(".")
             if name == f"torch.{GROUPED}" and not whole:
                 operators.append(grouped_mm())
-            elif parts[:2] == ["torch", "aten"] and name not in WITH_TENSORS:
+            elif parts[:2] == ["torch", "aten"] and name not in known_operators()["with_tensors"]:
                 packet = getattr(torch.ops.aten, parts[2])
                 operators.append(getattr(packet, parts[3] if len(parts) > 3 else "default"))
     if not operators:

@@ -49,30 +49,22 @@ def _is_small(kind: ir.Type) -> bool:
 
 
 def _widen(op: ir.Operation, numbers: list[int]) -> None:
-    wide = ir.F32Type.get()
     inputs = len(op.operands) - len(op.results)
-    operands = list(op.operands)
-    for index in range(len(operands)) if op.name == _SCAN else [inputs + item for item in numbers]:
-        operands[index] = _wide(operands[index])
-    new = ir.Operation.create(
-        op.name,
-        results=[item.type for item in operands[inputs:]],
-        operands=operands,
-        attributes={name: op.attributes[name] for name in op.attributes},
-        regions=1,
-    )
     block = op.regions[0].blocks[0]
-    block.append_to(new.regions[0])
-    arguments = list(block.arguments)
-    outs = arguments[-len(new.results) :]
+    arguments, outs = list(block.arguments), list(block.arguments)[-len(op.results) :]
+    for index in range(len(op.operands)) if op.name == _SCAN else [inputs + i for i in numbers]:
+        op.operands[index] = _wide(op.operands[index])
     for argument in arguments if op.name == _SCAN else [outs[index] for index in numbers]:
-        argument.set_type(wide)
-    _widen_body(block, [item.type.element_type for item in operands[inputs:]])
-    for old, result in zip(list(op.results), list(new.results), strict=True):
-        is_same = old.type == result.type
-        narrow = result if is_same else arith.truncf(old.type, result)
-        old.replace_all_uses_with(narrow)
-    op.erase()
+        argument.set_type(ir.F32Type.get())
+    types = [item.type for item in list(op.operands)[inputs:]]
+    _widen_body(block, [each.element_type for each in types])
+    for result, kind in zip(op.results, types, strict=True):
+        narrow = result.type
+        if narrow != kind:
+            result.set_type(kind)
+            with ir.InsertionPoint.after(op):
+                narrowed = arith.truncf(narrow, result)
+            result.replace_all_uses_except(narrowed, narrowed.owner.operation)
 
 
 def _wide(value: Any) -> Any:

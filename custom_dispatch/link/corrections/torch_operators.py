@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import as_written, number_of
-from custom_dispatch.link.dialects.torch_types import builtin_type, constant
+from custom_dispatch.link.dialects.torch_types import (
+    CODES,
+    builtin_type,
+    constant,
+    element_of_type,
+    with_element,
+)
 from custom_dispatch.link.operations import create, kind_of, operations_of
 
-_WIDENED = re.compile(
-    r"torch\.aten\.("
-    r"(?P<typed>linalg_vector_norm|mean|mean\.dim|cumsum|cumprod)|norm\..*|std.*|mse_loss"
-    r"|(native_)?(layer|group|batch|instance|rms)_norm|(adaptive_)?avg_pool.*"
-    r"|cosine_similarity|lerp\..*|round\.decimals|addc(mul|div)"
-    r"|(?P<quotient>floor_divide|(div|remainder|fmod)\.Tensor.*)"
-    r"|(?P<scaled>(add|sub|rsub)\..*|(?P<product>add(mm|mv|bmm|r)|baddbmm)))"
-    r"|onnx\.((Layer|Group|Instance|Batch|Lp|RMS)Normalization|MeanVarianceNormalization"
-    r"|Reduce(Mean|L1|L2|LogSum|LogSumExp|SumSquare)|(Global)?AveragePool|(Global)?LpPool|CumSum)"
-)
-"""Those that round once in 16 bits, though they take several steps: which have a type last; which
-IREE does not convert for i8, and computes rightly in 16 bits; which take factors."""
-WITH_TENSORS = {
-    "torch.aten.floor_divide.Scalar": "torch.aten.floor_divide",
-    "torch.aten.fmod.Scalar": "torch.aten.fmod.Tensor",
-    "torch.aten.remainder.Scalar": "torch.aten.remainder.Tensor",
-    "torch.prims.remainder": "torch.aten.remainder.Tensor",
-    **{
-        f"torch.aten.bitwise_{name}.{kind}Scalar": f"torch.aten.bitwise_{name}.Tensor"
-        for name in ("and", "or", "xor", "left_shift", "right_shift")
-        for kind in ("", "Tensor_")
-    },
-}
-"""Operators with a number as those with a tensor, which holds all digits of it."""
+
+@cache
+def known_operators() -> dict[str, dict[str, str]]:
+    """The tables of operators by their names."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+
+
 _ROOTS = {0.5: "torch.aten.sqrt", -0.5: "torch.aten.rsqrt"}
 """What PyTorch has for powers, but for those of f16: of -infinity, they are NaN."""
 _FMOD = ("torch.aten.fmod.Tensor", "onnx.Mod")
 _WIDE = {"f16": "f32", "bf16": "f32", "si8": "si32"}
-_TYPES = {"ui8": 0, "si8": 1, "si16": 2, "si32": 3, "si64": 4, "f16": 5, "f32": 6, "f64": 7}
-_TYPES |= {"i1": 11, "bf16": 15}
-"""How the torch dialect counts its types."""
 _FLOATS = ("f16", "bf16", "f32", "f64")
-_ELEMENT = re.compile(r"(?<=\],)\w+(?=>)")
 
 
 def correct_operators(module: ir.Module, *, widens: bool) -> None:
@@ -52,35 +40,42 @@ def correct_operators(module: ir.Module, *, widens: bool) -> None:
     `widens`: whether operators of 16 bits compute in f32. Patterns over MLIR have them as IREE
     converts them, in 16 bits.
     """
+    with_tensors = known_operators()["with_tensors"]
     for op in operations_of(module):
         name = kind_of(op)
-        if name in WITH_TENSORS:
+        if name in with_tensors:
             with ir.InsertionPoint(op), op.location:
-                element = _element(op.result.type)
+                element = element_of_type(op.result.type)
                 numbers = [_as_tensor(item, element) for item in op.operands]
-                op = _replaced(op, WITH_TENSORS[name], *numbers)
+                op = _replaced(op, with_tensors[name], *numbers)
             name = op.name
         elif name == "onnx.RMSNormalization":
             op = _rms_norm(op)
             name = op.name
-        match = _WIDENED.fullmatch(name) if widens else None
-        if name in _FMOD and _element(op.result.type) in _FLOATS:
+        how = _how_widened(name) if widens else ""
+        if name in _FMOD and element_of_type(op.result.type) in _FLOATS:
             if name == "onnx.Mod" and not _attribute(op, "fmod", 0):
                 with ir.InsertionPoint(op), op.location:
                     _replaced(op, "torch.aten.remainder.Tensor", *op.operands)
             else:
                 _write_fmod(op)
-        elif match and match["scaled"]:
-            _scale(op, is_product=bool(match["product"]))
-        elif match and (not match["quotient"] or _is_wide(op)):
-            _compute_wide(op, len(op.operands), is_typed=bool(match["typed"]))
+        elif how in ("scaled", "products"):
+            _scale(op, is_product=how == "products")
+        elif how and (how != "quotients" or _is_wide(op)):
+            _compute_wide(op, len(op.operands), is_typed=how == "typed")
         elif name == "torch.aten.scaled_dot_product_attention":
             _give_mask_all_dims(op)
         elif name == "torch.aten.pow.Tensor_Scalar" and widens:
             root = _ROOTS.get(as_written(op.operands[1]) or 0)
-            if root and _element(op.result.type) != "f16":
+            if root and element_of_type(op.result.type) != "f16":
                 with ir.InsertionPoint(op), op.location:
                     _replaced(op, root, op.operands[0])
+
+
+def _how_widened(name: str) -> str:
+    """Which of the table's operators that round once in 16 bits one is; empty for another."""
+    kinds = known_operators()["widened"].items()
+    return next((kind for kind, names in kinds if re.fullmatch(names, name)), "")
 
 
 def _replaced(op: ir.Operation, name: str, *operands: Any) -> ir.Operation:
@@ -97,13 +92,17 @@ def _as_tensor(value: Any, element: str) -> Any:
         return value
     tensor = ir.Type.parse(f"!torch.vtensor<[],{kind}>")
     number = create("torch.prim.NumToTensor.Scalar", tensor, value)
-    return _cast(number, _with(tensor, element)) if kind == "si64" and "i" in element else number
+    return (
+        _cast(number, with_element(tensor, element))
+        if kind == "si64" and "i" in element
+        else number
+    )
 
 
 def _is_wide(op: ir.Operation) -> bool:
     """Whether a division is of i8, or a quotient by a number that no tensor held in 16 bits."""
-    is_exact = "div" in op.name and _element(op.operands[1].type) in ("f32", "f64")
-    return _element(op.result.type) == "si8" or is_exact
+    is_exact = "div" in op.name and element_of_type(op.operands[1].type) in ("f32", "f64")
+    return element_of_type(op.result.type) == "si8" or is_exact
 
 
 def _scale(op: ir.Operation, *, is_product: bool) -> None:
@@ -125,7 +124,7 @@ def _compute_wide(op: ir.Operation, count: int, *, is_typed: bool = False) -> No
     with ir.InsertionPoint(op), op.location:
         is_small = kind != op.results[0].type
         if is_typed and is_small and str(op.operands[last].type) == "!torch.int":
-            op.operands[last] = constant(_TYPES[_element(kind)])
+            op.operands[last] = constant(CODES[element_of_type(kind)])
         for index, value in enumerate(list(op.operands)[:count]):
             op.operands[index] = _cast(value, _wide(value.type))
     for result in op.results:
@@ -172,35 +171,25 @@ def _rms_norm(op: ir.Operation) -> ir.Operation:
 def _write_fmod(op: ir.Operation) -> None:
     """fmod(x, y) of floats: the remainder of |x| by |y|, which is exact, with the sign of x."""
     kind = op.result.type
-    element = _element(kind)
+    element = element_of_type(kind)
     with ir.InsertionPoint(op), op.location:
-        numbers = [_cast(item, _with(item.type, element)) for item in op.operands]
+        numbers = [_cast(item, with_element(item.type, element)) for item in op.operands]
         sizes = [create("torch.aten.abs", item.type, item) for item in numbers]
         rest = create("torch.aten.remainder.Tensor", kind, *sizes)
         least = create("torch.aten.minimum", kind, rest, numbers[0])  # -0.0 of -0.0
         opposite = create("torch.aten.neg", kind, rest)
-        bit = _with(numbers[0].type, "i1")
+        bit = with_element(numbers[0].type, "i1")
         is_negative = create("torch.aten.lt.Scalar", bit, numbers[0], constant(0))
         _replaced(op, "torch.aten.where.self", is_negative, opposite, least)
 
 
-def _element(kind: ir.Type) -> str:
-    """The type of a tensor's elements, as the torch dialect names it; empty without any."""
-    match = _ELEMENT.search(str(kind))
-    return match[0] if match else ""
-
-
-def _with(kind: ir.Type, element: str) -> ir.Type:
-    return ir.Type.parse(_ELEMENT.sub(element, str(kind)))
-
-
 def _wide(kind: ir.Type) -> ir.Type:
-    element = _element(kind)
-    return _with(kind, _WIDE[element]) if element in _WIDE else kind
+    element = element_of_type(kind)
+    return with_element(kind, _WIDE[element]) if element in _WIDE else kind
 
 
 def _cast(value: Any, kind: ir.Type) -> Any:
     if value.type == kind:
         return value
-    dtype = constant(_TYPES[_element(kind)])
+    dtype = constant(CODES[element_of_type(kind)])
     return create("torch.prims.convert_element_type", kind, value, dtype)

@@ -22,10 +22,25 @@ NUMBERS = {
 """For each type of numbers, how torch_c's casts call it, and what it is in MLIR."""
 
 
+CODES = {"ui8": 0, "si8": 1, "si16": 2, "si32": 3, "si64": 4, "f16": 5, "f32": 6, "f64": 7}
+CODES |= {"i1": 11, "bf16": 15}
+"""PyTorch's numbers for types (c10/core/ScalarType.h)."""
+
+
+def element_of_type(kind: ir.Type) -> str:
+    """The element type of a tensor's type, "si64"; empty for what is no tensor's."""
+    found = TENSOR.fullmatch(str(kind))
+    return found["element"] if found else ""
+
+
 def element_type(value: ir.Value) -> str:
     """The element type of a tensor of the torch dialect, "si64"; empty for what is no tensor."""
-    found = TENSOR.fullmatch(str(value.type))
-    return found["element"] if found else ""
+    return element_of_type(value.type)
+
+
+def with_element(kind: ir.Type, element: str) -> ir.Type:
+    """The type of tensors of the same sizes and of another element type."""
+    return ir.Type.parse(f"{str(kind).rpartition(',')[0]},{element}>")
 
 
 def builtin_type(kind: ir.Type) -> ir.Type | None:
