@@ -47,6 +47,6 @@ def test_a_picture_of_another_table_is_found(
         "linear_bf16_t128x192_s4_c2_sm80_t128x256_s4",
         "the best",
         "not measured",
-        ">1024 x 1024 x 4500<",
+        ">114 x 54 x 2<",
     ):
         assert said in drawn

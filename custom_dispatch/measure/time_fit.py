@@ -68,15 +68,20 @@ def _model(kernel: Kernel, target: Target, most: int, rows: Sequence[MeasuredSiz
     times = numpy.array([item.seconds[kernel.name] for item in rows])
     weights = (numpy.array([min(item.seconds.values()) for item in rows]) / times) ** 2
     cluster = math.prod(kernel.for_target(target).cluster or (1,))
+    counted = [counts(kernel, target, most, item.dims) for item in rows]
+    names = [*counted[0]]
+    there = numpy.array([[*each.values()] for each in counted], float)
+    blocks = there[:, [names.index("block")]]
+    waves = [at for at, name in enumerate(names) if name.startswith("wave")]
+    by_blocks = there[:, [names.index(names[at].replace("wave", "block")) for at in waves]]
     found, least = TimeModel(most, {}), math.inf
     for places in range(most, most * 3 // 4 if cluster > 1 else most - 1, -cluster):
-        counted = [counts(kernel, target, places, item.dims) for item in rows]
-        matrix = numpy.array([[*each.values()] for each in counted], float)
-        matrix *= (weights / times)[:, None]
+        there[:, waves] = numpy.ceil(blocks / places) * by_blocks / blocks
+        matrix = there * (weights / times)[:, None]
         seconds = not_negative(matrix, weights)
         error = float(numpy.square(matrix @ seconds - weights).sum())
         if error < _MUCH * least:
-            pairs = zip(counted[0], map(float, seconds), strict=True)
+            pairs = zip(names, map(float, seconds), strict=True)
             found, least = TimeModel(places, {name: s for name, s in pairs if s > 0}), error
     return found
 
