@@ -19,8 +19,13 @@ from custom_dispatch.cpu.threads.coroutine import step_function
 from custom_dispatch.cpu.threads.dispatch_function import entry_function
 from custom_dispatch.cpu.threads.scheduler import block_function
 from custom_dispatch.cpu.threads.thread_code import Callee, ThreadCode
-from custom_dispatch.cpu.threads.thread_function import thread_function
+from custom_dispatch.cpu.threads.thread_function import (
+    MAX_STACK_BYTES,
+    stack_bytes,
+    thread_function,
+)
 from custom_dispatch.cpu.warps.lane_loop import NoWarpFormError
+from custom_dispatch.cpu.warps.lane_values import LANES
 from custom_dispatch.cpu.warps.warp_function import warp_function
 from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Entry, Module, Origins, named_by
@@ -134,6 +139,8 @@ def _by_warps(thread: ThreadCode) -> tuple[ThreadCode, list[str]] | None:
         by_warps=True,
     )
     thread = replace(thread, memory=memory)
+    if stack_bytes(thread) * LANES > MAX_STACK_BYTES:
+        return None
     try:
         lines = warp_function(thread) + block_function(thread)
     except NoWarpFormError:

@@ -240,6 +240,9 @@ def test_local_memory_over_the_limit_is_refused() -> None:
     with pytest.raises(PtxError) as caught:
         lower(read_module(ptx), [kernel_of("k")])
     assert "Kernel `k` has 40000 bytes of local memory in `big` (PTX line 7)." in str(caught.value)
+    three = " ".join(f".local .align 4 .b8 a{index}[30000];" for index in range(4))
+    with pytest.raises(PtxError, match="Kernel `k` has 120000 bytes of local memory in all"):
+        lower(read_module(ptx_of(f"{three}\nmov.u64 %rd1, a0;")), [kernel_of("k")])
 
 
 def test_a_block_that_needs_more_memory_than_a_worker_has_is_refused() -> None:

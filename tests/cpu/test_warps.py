@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from corpus_cases import CORPUS, FILES
@@ -9,6 +11,7 @@ from cpu_harness import Launch, Runner, compile_cuda, compile_model, model_text,
 from expected import check
 from test_corpus import include_paths
 
+import custom_dispatch as cd
 from custom_dispatch.cpu.analysis.control_flow import build_graph
 from custom_dispatch.cpu.analysis.divergence import exit_blocks, find_divergence
 from custom_dispatch.cpu.analysis.liveness import live_before
@@ -447,3 +450,20 @@ def test_what_some_lanes_pass_over_needs_no_note_of_who_waits() -> None:
         assert bool(found.stops) == bool(barrier)
         assert found.blended[2] == {"%r2", "%rd1"}
         assert found.together & {0, 1, 2, 3} == {0, 3}
+
+
+def test_large_local_memory_is_one_threads_at_a_time(
+    tmp_path: Path,
+) -> None:
+    """An IREE worker has 128 KiB of stack, and more than it ends the process."""
+    source = tmp_path / "local.cu"
+    source.write_text(
+        'extern "C" __global__ void local(const int* x, int* y) {\n'
+        "  volatile unsigned char all[16384];\n"
+        "  for (int i = 0; i < 16384; i++) all[i] = i + x[0];\n"
+        "  y[threadIdx.x] = all[x[threadIdx.x]];\n}\n"
+    )
+    operands = [cd.In("x", "i32", [40]), cd.Out("y", "i32", [40])]
+    kernel = cd.Kernel("local", source=source, operands=operands, block=40, grid=1)
+    x = np.arange(40, dtype=np.int32) * 400 + 3
+    assert (np.asarray(kernel.on("cpu")(x)) == (x + 3) % 256).all()

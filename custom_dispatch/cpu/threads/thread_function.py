@@ -19,7 +19,9 @@ from custom_dispatch.errors import PtxError
 from custom_dispatch.ptx import Instruction, Variable
 
 MAX_LOCAL_BYTES = 32768
-"""Local memory a thread may have: a worker's stack has 128 KiB, and IREE's own limit is this."""
+"""What a variable in local memory may have: IREE's own limit."""
+MAX_STACK_BYTES = 98304
+"""What all of them may have on a worker's stack, which has 128 KiB, with what else is there."""
 
 
 def thread_function(thread: ThreadCode) -> list[str]:
@@ -57,21 +59,32 @@ def declare(frame: Frame) -> None:
         frame.declare_register(register)
     if any("cc" in i.parts or i.parts[0] in ("addc", "subc", "madc") for i in instructions):
         frame.declare(CARRY, 1)
-    for variable in frame.thread.entry.variables:
-        _declare(frame, variable)
+    size = stack_bytes(frame.thread)
+    if size > MAX_STACK_BYTES:
+        raise _too_large(frame, size, "in all", MAX_STACK_BYTES)
+    for variable in _local_variables(frame.thread):
+        if variable.size_bytes > MAX_LOCAL_BYTES:
+            place = f"in `{variable.name}` (PTX line {variable.line})"
+            raise _too_large(frame, variable.size_bytes, place, MAX_LOCAL_BYTES)
+        frame.declare_variable(variable.name, max(variable.size_bytes, 1), variable.align)
 
 
-def _declare(frame: Frame, variable: Variable) -> None:
-    if variable.space not in ("local", "param"):
-        return
-    if variable.size_bytes > MAX_LOCAL_BYTES:
-        raise PtxError(
-            f"Kernel `{frame.thread.entry.name}` has {variable.size_bytes} bytes of local memory "
-            f"in `{variable.name}` (PTX line {variable.line}).",
-            expected=f"at most {MAX_LOCAL_BYTES} bytes, a CPU worker's stack being small",
-            next_step="leave `cpu` out of the targets, or keep the array in a buffer.",
-        )
-    frame.declare_variable(variable.name, max(variable.size_bytes, 1), variable.align)
+def stack_bytes(thread: ThreadCode) -> int:
+    """What the local variables of a thread take of a worker's stack."""
+    sizes = (variable.size_bytes for variable in _local_variables(thread))
+    return 0 if thread.memory.suspends else sum(sizes)
+
+
+def _local_variables(thread: ThreadCode) -> list[Variable]:
+    return [v for v in thread.entry.variables if v.space in ("local", "param")]
+
+
+def _too_large(frame: Frame, size: int, place: str, most: int) -> PtxError:
+    return PtxError(
+        f"Kernel `{frame.thread.entry.name}` has {size} bytes of local memory {place}.",
+        expected=f"at most {most} bytes, a CPU worker's stack being small",
+        next_step="leave `cpu` out of the targets, or keep the array in a buffer.",
+    )
 
 
 def lower_blocks(frame: Frame, b: FunctionBuilder) -> None:
