@@ -49,6 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Those behind it take seconds each: one worker would be busy with the last of them for longer.
+    items.sort(key=lambda item: "toolchain" in item.path.parts)
     if config.getoption("thorough"):
         return
     left_out = [item for item in items if item.get_closest_marker("thorough")]
