@@ -137,11 +137,16 @@ def test_functions_of_f32(run_ptx: Runner, cpu: str) -> None:
     check(run_ptx, F32, FUNCTIONS, cpu)
 
 
-def test_functions_of_f64(run_ptx: Runner) -> None:
-    check(run_ptx, F64, FUNCTIONS, "x86-64-v3")
+FEW = [f for f in FUNCTIONS if f.name in ("exp", "log", "atan", "erf", "pow", "fmod")]
+
+
+@pytest.mark.parametrize(
+    "functions", [FEW, pytest.param(FUNCTIONS, marks=pytest.mark.thorough)], ids=["few", "all"]
+)
+def test_functions_of_f64(run_ptx: Runner, functions: list[Function]) -> None:
+    check(run_ptx, F64, functions, "x86-64-v3")
 
 
 @pytest.mark.thorough
 def test_functions_of_f64_where_products_and_sums_are_not_fused(run_ptx: Runner) -> None:
-    few = [f for f in FUNCTIONS if f.name in ("exp", "log", "atan", "erf")]
-    check(run_ptx, F64, few, "generic")
+    check(run_ptx, F64, FEW[:4], "generic")

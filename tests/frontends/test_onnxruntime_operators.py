@@ -17,6 +17,7 @@ from cuda_kernels.patterns import onnx as onnx_patterns
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.onnx.importer import find_kernels, infer_types
 from custom_dispatch.frontends.onnx.model import read_model
+from custom_dispatch.replaced import Replaced
 from tests.frontends.onnxruntime_cases import CASES, arrays_of, model_of, node, results_of
 from tests.places import replaced_in_onnx
 
@@ -37,8 +38,8 @@ def test_a_node_becomes_what_onnxruntime_computes(name: str) -> None:
         numpy.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
 
 
-def test_kernels_are_found_in_a_layer_of_an_optimised_model() -> None:
-    random = numpy.random.default_rng(0)
+def layer_of_an_optimised_model(random: numpy.random.Generator) -> tuple[Any, dict[str, Any]]:
+    """The model, and its weights."""
     shapes = {"w": (64, 192), "b": (192,), "o": (64, 64), "u": (64, 128), "d": (128, 64)}
     shapes |= {"g": (64,), "h": (64,), "c": (128,)}
     weights = {
@@ -65,18 +66,35 @@ def test_kernels_are_found_in_a_layer_of_an_optimised_model() -> None:
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
     versions = [helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=versions, ir_version=8)
-    # For sizes as small as these IREE is faster.
-    everywhere = [item.profitable_where() for item in onnx_patterns.everything]
-    module = cd.onnx.compile(model, ["cpu"], replace=everywhere)
-    assert module.replaced is not None
-    assert Counter(item.kernel for item in module.replaced) == {
+    return helper.make_model(graph, opset_imports=versions, ir_version=8), weights
+
+
+# For sizes as small as these IREE is faster.
+EVERYWHERE = [item.profitable_where() for item in onnx_patterns.everything]
+
+
+def check_layer(report: Replaced) -> None:
+    assert Counter(item.kernel for item in report) == {
         "attention_f32_32": 1,
         "matmul_f32": 3,
         "layer_norm_f32": 1,
         "matmul_gelu_erf_f32": 1,
         "add_rms_norm_f32": 1,
     }
+
+
+def test_kernels_are_found_in_a_layer_of_an_optimised_model() -> None:
+    model, _ = layer_of_an_optimised_model(numpy.random.default_rng(0))
+    check_layer(replaced_in_onnx(model, EVERYWHERE))
+
+
+@pytest.mark.thorough  # each node and each kernel has a test of what it computes
+def test_a_layer_of_an_optimised_model_computes_the_same() -> None:
+    random = numpy.random.default_rng(0)
+    model, weights = layer_of_an_optimised_model(random)
+    module = cd.onnx.compile(model, ["cpu"], replace=EVERYWHERE)
+    assert module.replaced is not None
+    check_layer(module.replaced)
     x = random.standard_normal((2, 5, 64)).astype("f4")
     mask = numpy.asarray([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], "i4")
     (wanted,) = ReferenceEvaluator(written(model)).run(None, {"x": x, "m": mask} | weights)

@@ -51,11 +51,12 @@ Many = tuple[Shipped, list[UpTo]]
 @pytest.fixture(
     scope="module",
     params=[
-        ("gpu", (ODD_PARTS, MLA)),
+        ("gpu", (ODD_PARTS,)),
         pytest.param(("gpu", tuple(MASKS)), marks=pytest.mark.thorough),
-        ("cpu", tuple(MASKS)),
+        ("cpu", (ODD_PARTS, LARGEST)),
+        pytest.param(("cpu", tuple(MASKS)), marks=pytest.mark.thorough),
     ],
-    ids=["gpu", "gpu, every head", "cpu"],
+    ids=["gpu", "gpu, every head", "cpu", "cpu, every head"],
 )
 def many(request: pytest.FixtureRequest) -> Many:
     form, heads = request.param
@@ -63,13 +64,26 @@ def many(request: pytest.FixtureRequest) -> Many:
     return compiled(form, *kernels), [*heads]
 
 
-@pytest.fixture(scope="module", params=FORMS)
-def few(request: pytest.FixtureRequest) -> Shipped:
-    return compiled(
-        request.param,
-        *(decode("bf16", head, "keys", Decode(16, 1)) for head in (ODD_PARTS, MLA)),
-        *(decode_cache("bf16", head, Decode(64, 1)) for head in (SMALLEST, LARGEST)),
-    )
+Few = tuple[Shipped, tuple[UpTo, ...], tuple[UpTo, ...]]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("cpu", (ODD_PARTS,), (LARGEST,)),
+        *(
+            pytest.param((form, (ODD_PARTS, MLA), (SMALLEST, LARGEST)), marks=pytest.mark.thorough)
+            for form in ("gpu", "cpu")
+        ),
+    ],
+    ids=["cpu", "gpu, more heads", "cpu, more heads"],
+)
+def few(request: pytest.FixtureRequest) -> Few:
+    """Kernels, their heads, and those of the ones that read a cache."""
+    form, heads, of_caches = request.param
+    kernels = [decode("bf16", head, "keys", Decode(16, 1)) for head in heads]
+    caches = [decode_cache("bf16", head, Decode(64, 1)) for head in of_caches]
+    return compiled(form, *kernels, *caches), heads, of_caches
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -115,25 +129,27 @@ def test_many_queries(many: Many, random: Random, causal: int) -> None:
                 check(shipped, name, q, k, v, added, of[0] ** -0.5, causal)
 
 
-def test_few_queries(few: Shipped, random: Random) -> None:
-    for head in (ODD_PARTS, MLA):
+def test_few_queries(few: Few, random: Random) -> None:
+    shipped, heads, _ = few
+    for head in heads:
         for of in HEADS[head]:
             for size in FEW:
                 q, k, v = operands(random, "bf16", of, size)
                 none = np.zeros((size[0], 1, 1, 0), DTYPES["bf16"])
-                check(few, f"decode_attention_bf16_{head.name}", q, k, v, none, 0.125, 1)
+                check(shipped, f"decode_attention_bf16_{head.name}", q, k, v, none, 0.125, 1)
 
 
-def test_a_cache_is_read_as_far_as_it_is_filled(few: Shipped, random: Random) -> None:
+def test_a_cache_is_read_as_far_as_it_is_filled(few: Few, random: Random) -> None:
     """What lies behind it may be anything, also what lies behind a row's end: the next row."""
-    for head in (SMALLEST, LARGEST):
+    shipped, _, heads = few
+    for head in heads:
         for of in HEADS[head]:
             q, k, v = operands(random, "bf16", of, (4, 4, 2, 1, 65))
             lengths = np.array([65, 1, 17, 0], np.int32)
             for sequence, length in enumerate(lengths):
                 k[sequence, :, length:] = np.nan
                 v[sequence, :, length:] = np.inf
-            got, _ = few.both(f"decode_cache_bf16_{head.name}", q, k, v, lengths, 0.125)
+            got, _ = shipped.both(f"decode_cache_bf16_{head.name}", q, k, v, lengths, 0.125)
             clean = [np.nan_to_num(each.astype(np.float32), posinf=0.0) for each in (k, v)]
             kinds = [each.astype(DTYPES["bf16"]) for each in clean]
             assert_close(got, attend_cache(q, *kinds, lengths, 0.125), scale=2)

@@ -85,6 +85,18 @@ def perturbed(model: nn.Module) -> nn.Module:
     return model.eval()
 
 
+OF_BLOCK = (
+    (1, 3, 21, 27),
+    {"convolution_2d_f32": 4, "convolution_1d_f32": 2, "group_norm_2d_f32": 2},
+)
+
+
+def test_every_place_of_a_block_is_found() -> None:
+    shape, wanted = OF_BLOCK
+    report = replaced_in_torch(perturbed(Block()), (torch.randn(shape),), PATTERNS)
+    assert Counter(item.kernel for item in report) == wanted, report
+
+
 @pytest.mark.parametrize(
     ("model", "shape", "wanted"),
     [
@@ -93,11 +105,7 @@ def perturbed(model: nn.Module) -> nn.Module:
             (3, 6, 9, 7),
             {"convolution_2d_f32": 8},
         ),
-        (
-            Block(),
-            (1, 3, 21, 27),
-            {"convolution_2d_f32": 4, "convolution_1d_f32": 2, "group_norm_2d_f32": 2},
-        ),
+        pytest.param(Block(), *OF_BLOCK, marks=pytest.mark.thorough),
     ],
     ids=["bottlenecks", "block"],
 )

@@ -40,12 +40,22 @@ UNALIGNED = ((5, 7, 9), (2, 40, 1), (129, 35, 65))
 def products(request: pytest.FixtureRequest) -> Shipped:
     kernels = [
         gemm.declare("linear", "bf16", "gelu_erf", form=gemm.Form(TILE, align1=True)),
-        gemm.declare("matmul", "f16", "silu", out="f32", form=gemm.Form(TILE, align1=True)),
         gemm.declare("linear", "f16", form=SKINNY),
-        gemm.declare("batch_matmul", "bf16", "relu", form=SKINNY_BY_ROWS),
         gemm.declare("linear", "f32", "gelu_tanh", form=gemm.Form(TILE_F32, align1=True)),
         gemm.declare("batch_matmul", "f32", form=gemm.Form(TILE_F32, align1=True)),
         gemm.declare("linear", "tf32", form=gemm.Form(TILE_TF32, align1=True)),
+    ]
+    return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param("tensor cores", marks=pytest.mark.thorough), "cpu"]
+)
+def by_rows_of_k(request: pytest.FixtureRequest) -> Shipped:
+    """The same tiles with the other layout of b."""
+    kernels = [
+        gemm.declare("matmul", "f16", "silu", out="f32", form=gemm.Form(TILE, align1=True)),
+        gemm.declare("batch_matmul", "bf16", "relu", form=SKINNY_BY_ROWS),
     ]
     return Shipped([item.own if request.param == "tensor cores" else item for item in kernels])
 
@@ -70,11 +80,11 @@ def test_linear(products: Shipped, random: Random, size: tuple[int, int, int]) -
 
 
 @pytest.mark.parametrize("size", SIZES + UNALIGNED)
-def test_matmul_to_f32(products: Shipped, random: Random, size: tuple[int, int, int]) -> None:
+def test_matmul_to_f32(by_rows_of_k: Shipped, random: Random, size: tuple[int, int, int]) -> None:
     a, b, bias, residual = product(random, "f16", "matmul", *size)
     wide = residual.astype(np.float32)
     for added in (wide, wide[:, :0]):
-        products.check("matmul_silu_f16_f32", a, b, bias, added)
+        by_rows_of_k.check("matmul_silu_f16_f32", a, b, bias, added)
 
 
 @pytest.mark.parametrize("size", SIZES + UNALIGNED)
@@ -117,24 +127,30 @@ def test_few_rows(products: Shipped, random: Random, size: tuple[int, int, int])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
 @pytest.mark.parametrize("size", [*SIZES[:4], *UNALIGNED])
 def test_few_rows_of_several(
-    products: Shipped, random: Random, size: tuple[int, int, int], batch: tuple[int, ...]
+    by_rows_of_k: Shipped, random: Random, size: tuple[int, int, int], batch: tuple[int, ...]
 ) -> None:
     m, n, k = min(size[0], 16), *size[1:]
     a, b, bias, residual = product(random, "bf16", "batch_matmul", m, n, k, batch=batch)
-    products.check("batch_matmul_relu_bf16_skinny", a, b, bias, residual)
+    by_rows_of_k.check("batch_matmul_relu_bf16_skinny", a, b, bias, residual)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nan_and_infinity_reach_their_row_alone(
-    products: Shipped, random: Random, bad: float
+    by_rows_of_k: Shipped, random: Random, bad: float
 ) -> None:
     """Also those next to the end of k, beside which zeros are multiplied."""
     a, b, bias, residual = product(random, "f16", "matmul", 40, 40, 24)
     a[33, 23] = bad
     wide = residual.astype(np.float32)
-    got, want = products.both("matmul_silu_f16_f32", a, b, bias, wide)
+    got, want = by_rows_of_k.both("matmul_silu_f16_f32", a, b, bias, wide)
     assert not np.isfinite(got[33]).any()
     np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_infinity_of_few_rows_reach_theirs_alone(
+    products: Shipped, random: Random, bad: float
+) -> None:
     a, b, bias, residual = product(random, "f16", "linear", 9, 40, 24)
     a[8, 23] = bad
     got, _ = products.both("linear_f16_skinny", a, b, bias, residual)
