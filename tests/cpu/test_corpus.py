@@ -22,7 +22,11 @@ from custom_dispatch.toolchain.compiler import CompileRequest
 # Of the others, NVRTC makes the same PTX for both.
 OTHER_ON_SM_90 = ("atomics", "cub_blocks", "tensor_cores")
 BUILDS = [
-    *((name, "sm_80") for name in FILES),
+    *(
+        # Tests of shipped kernels run such kernels, too.
+        pytest.param(name, "sm_80", marks=[pytest.mark.thorough] * (name == "models"))
+        for name in FILES
+    ),
     *(pytest.param(name, "sm_90", marks=pytest.mark.thorough) for name in OTHER_ON_SM_90),
 ]
 # Of the others few words are new to checked mode.

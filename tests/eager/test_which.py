@@ -146,7 +146,14 @@ func.func @f(%x: {kind}) -> {kind} {{
 
 
 @pytest.mark.filterwarnings("ignore::custom_dispatch.errors.TuningWarning")
-@pytest.mark.parametrize("choice", [gemm.linear_bf16, gemm.matmul_f16, gemm.batch_matmul_f32])
+@pytest.mark.parametrize(
+    "choice",
+    [
+        gemm.linear_bf16,
+        pytest.param(gemm.matmul_f16, marks=pytest.mark.thorough),
+        pytest.param(gemm.batch_matmul_f32, marks=pytest.mark.thorough),
+    ],
+)
 def test_it_tells_what_models_take_of_shipped_products(choice: cd.Choice) -> None:
     found = set()
     for target in ("cpu", "cuda:sm_80", "cuda:sm_90", "cuda:sm_90a"):

@@ -244,7 +244,7 @@ class Model(torch.nn.Module):
         return self.scale(x, x, 1.0), self.scale(wide[0], wide[0], 1.0)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_an_operator_of_pytorch_is_a_choice(choice: cd.Choice, dynamic: bool) -> None:
     x = torch.ones(3, 4)
     shapes = ({0: torch.export.Dim("rows")},) if dynamic else None

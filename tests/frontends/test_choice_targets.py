@@ -200,7 +200,7 @@ def test_kernels_of_a_module_may_differ_on_one_target_alone(tmp_path: Path) -> N
     assert program.scaled(np.ones(9, np.float32))[0] == 2
 
 
-@pytest.mark.parametrize("asynchronous", [True, False])
+@pytest.mark.parametrize("asynchronous", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_a_module_of_kernels_alone_chooses_for_its_target_too(
     tmp_path: Path, asynchronous: bool
 ) -> None:

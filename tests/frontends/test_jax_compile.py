@@ -331,7 +331,7 @@ def test_a_function_that_is_no_pattern_is_refused(
     assert str(caught.value).startswith(expected)
 
 
-@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("graph", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_functions_of_one_module_share_the_arrays_that_they_hold(graph: bool) -> None:
     weight = jnp.asarray(numpy.random.default_rng(0).normal(size=(64, 64)), jnp.float32)
 

@@ -74,6 +74,7 @@ func.func private @act(tensor<4xf32>) -> tensor<4xf32>""" + MODEL.replace(
     numpy.testing.assert_array_equal(cd.load(module, device="cpu").main(X), (X + 1) * 2 * 2)
 
 
+@pytest.mark.thorough
 def test_patterns_and_calls_of_jax(acts: list[cd.Kernel]) -> None:
     patterns = [cd.jax.Pattern(acts[0], lambda x: x + 1), cd.jax.Pattern(acts[1], lambda x: x * 2)]
     called = cd.jax.call(acts[1])
@@ -98,6 +99,7 @@ def graph(text: str) -> Any:
     return onnx.parser.parse_model(f"{GRAPH}{NUMBERS}{{ {text} }}")
 
 
+@pytest.mark.thorough
 def test_patterns_and_nodes_of_onnx(acts: list[cd.Kernel]) -> None:
     patterns = [
         cd.onnx.Pattern(acts[0], graph("y = Add(x, one)")),

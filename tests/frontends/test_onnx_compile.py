@@ -541,7 +541,7 @@ def test_open_sizes_that_differ_are_refused_when_the_model_is_called() -> None:
         )
 
 
-@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("graph", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_functions_of_one_module_share_tensors(graph: bool) -> None:
     make, kind = onnx.helper, onnx.TensorProto.FLOAT
     weight = numpy.random.default_rng(0).normal(size=(64, 64)).astype("f")

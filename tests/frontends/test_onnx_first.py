@@ -49,7 +49,9 @@ ATTENDING = model("""main (float[2,4,n,24] a, float[2,4,24,n] b, float[2,4,n,24]
 }""")
 
 
-@pytest.mark.parametrize("others", [(), onnx_patterns.attention])
+@pytest.mark.parametrize(
+    "others", [(), pytest.param(onnx_patterns.attention, marks=pytest.mark.thorough)]
+)
 def test_a_scale_is_a_function_of_numbers_in_the_model(others: Any) -> None:
     (place,) = replaced_in_onnx(ATTENDING, [scaled(), *others])
     assert place.kernel == "attention_f32"

@@ -263,7 +263,7 @@ print(jax.export.export(jax.jit(model), disabled_checks=unchecked)(*shapes).mlir
 """
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_what_jax_exports_is_a_model(dynamic: bool, tmp_path: Path) -> None:
     if importlib.util.find_spec("jax") is None:
         pytest.skip("JAX is not installed")

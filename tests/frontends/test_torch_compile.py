@@ -74,7 +74,7 @@ def agrees(results: Any, expected: Any) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("dynamic", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_model_runs_with_its_kernel(dynamic: bool, tmp_path: Path) -> None:
     model, x, y = Model(), torch.randn(5, 33), torch.randn(5, 33)
     rows = {0: torch.export.Dim("rows")}

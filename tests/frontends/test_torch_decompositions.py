@@ -60,7 +60,9 @@ def test_histograms_of_integers_are_those_of_gpus() -> None:
     torch.testing.assert_close(found, torch.tensor([3, 1, 2], dtype=torch.int32))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float32, marks=pytest.mark.thorough)]
+)
 def test_products_of_groups_of_every_form(dtype: torch.dtype) -> None:
     """Of rows, of columns, of k, and of matrices; PyTorch traces those of bf16 alone."""
     torch.manual_seed(2)

@@ -208,7 +208,7 @@ def test_a_graph_writes_a_state_when_all_have_read_it() -> None:
     check(cd.load(cd.torch.compile(model, (numbers(0),), ["cpu"], graph=True), "cpu"), model)
 
 
-@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("graph", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_model_may_return_nothing(graph: bool) -> None:
     def add(model: Any, x: torch.Tensor) -> None:
         model.total += x

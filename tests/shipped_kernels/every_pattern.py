@@ -8,6 +8,7 @@ writes something in another way than before, is lost there.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,12 @@ _OTHERS = {6: 3, 8: 4}
 """In place of the sizes that patterns ask to be traced with."""
 _OF_MASK = {"mask_batches": "batch", "mask_heads": "heads", "mask_rows": "queries"}
 """Sizes of a mask: those of what it is of."""
-_ONCE = (
-    *("_f32", "_f32_64", "norm_bf16", "glu_bf16"),
-    *("cached_attention_bf16_64", "by_position_bf16_64"),
+_ONCE = re.compile(
+    r".*_f32|attention_f32_64|.*(norm|glu)_bf16|cached_attention_bf16_64|.*by_position_bf16_64"
 )
-"""Kernels of one element type and one size of heads. The same lines write the patterns of the other
-types and sizes; only norms have conversions in 16 bits that f32 has not."""
+"""Kernels of one element type and one size of heads, which is any where there is one for that. The
+same lines write the patterns of the other types and sizes; only norms have conversions in 16 bits
+that f32 has not."""
 
 
 def sizes_of(kernel: Kernel, traced: dict[str, int] | None = None) -> dict[str, int]:
@@ -88,6 +89,6 @@ def parts(patterns: Iterable[Any]) -> list[Any]:
     for pattern in patterns:
         by_kernel.setdefault(pattern.item.name, []).append(pattern)
     return [
-        pytest.param(found, id=name, marks=[] if name.endswith(_ONCE) else [pytest.mark.thorough])
+        pytest.param(found, id=name, marks=[] if _ONCE.fullmatch(name) else [pytest.mark.thorough])
         for name, found in by_kernel.items()
     ]

@@ -200,7 +200,9 @@ def test_open_sizes_stay_open() -> None:
     assert [item.kernel for item in found] == ["bool_masked_attention_bshd_f32_32"]
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "dtype", [torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.thorough)]
+)
 def test_scores_in_f32_of_16_bits_are_attention_of_16_bits(dtype: torch.dtype) -> None:
     given = heads(4, 7, dtype), heads(4, 9, dtype), heads(4, 9, dtype)
     name = {torch.bfloat16: "bf16", torch.float16: "f16"}[dtype]

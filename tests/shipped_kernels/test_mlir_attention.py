@@ -202,7 +202,8 @@ DECOMPOSED: dict[str, tuple[Case, str, str, bool]] = {
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float32", "float16", pytest.param("bfloat16", marks=pytest.mark.thorough)]
+    "dtype",
+    ["float16", *(pytest.param(t, marks=pytest.mark.thorough) for t in ("float32", "bfloat16"))],
 )
 def test_what_pytorch_decomposes_it_to_is_taken(dtype: str) -> None:
     of = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}[dtype]

@@ -75,7 +75,7 @@ def found(text: str) -> list[str]:
     return sorted(item.kernel for item in replaced)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("dtype", ["f32", pytest.param("bf16", marks=pytest.mark.thorough)])
 def test_one_line_gives_a_model_all_of_them(dtype: str) -> None:
     names = ("batch_matmul", "linear", "matmul", "softmax")
     assert found(model(dtype)) == [f"{name}_{dtype}" for name in names]
@@ -139,7 +139,7 @@ def of_torch(module: Any, arguments: Any, dynamic: Any = None) -> str:
     return str(importer.module)
 
 
-@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("is_dynamic", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_what_comes_of_pytorchs_operations_is_found(is_dynamic: bool) -> None:
     torch = pytest.importorskip("torch")
     functional = torch.nn.functional

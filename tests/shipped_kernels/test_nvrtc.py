@@ -31,7 +31,9 @@ def compile_all(kernels: list[cd.Kernel], target: str) -> None:
     assert {item.kernel for item in report} == {kernel.name for kernel in kernels}
 
 
-@on_each_gpu
+@pytest.mark.parametrize(
+    "target", ["cuda:sm_90a", pytest.param("cuda:sm_80", marks=pytest.mark.thorough)]
+)
 def test_nvrtc_compiles_kernels_of_some_choices(target: str) -> None:
     choices = (attention.cached_attention_f16_64, quantised.int4_f16, quantised.fp8_blocks_f16)
     some = (

@@ -307,8 +307,9 @@ def counted(report: Replaced) -> tuple[int, ...]:
     )
 
 
-QUICK = ("Llama", "Gemma2", "Mixtral", "ModernBert", "ResNet", "Whisper", "Mamba2")
-"""What CI runs, in bf16: one of each kind. `--thorough` runs all, in f32, too."""
+QUICK = ("Llama", "ResNet", "Mamba2")
+"""What CI runs, in bf16: one of each kind, of which experts are in tests/shipped_kernels/
+test_grouped.py and encoders in test_minilm.py. `--thorough` runs all, in f32, too."""
 
 
 @pytest.mark.parametrize(
