@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import numpy
+import pytest
 
 from custom_dispatch.cli import main
 
@@ -42,6 +43,7 @@ def test_torch_model(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough  # docs/onnx.md, which quick runs execute, makes the same calls
 def test_onnx_model(tmp_path: Path) -> None:
     assert printed("onnx_model.py", tmp_path).splitlines() == [
         "ONNX knows the operator, and the types of its results",
