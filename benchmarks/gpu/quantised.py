@@ -168,6 +168,8 @@ def cases() -> Iterator[tuple[int, int, int, int]]:
     )
     yield from ((65, 512, 128, 1), (33, 768, 32, 2), (33, 1024, 64, 4), (129, 1536, 128, 0))
     yield from ((40, 4352, 256, 0), (16, 9216, 32, 0))
+    # Groups of which several are in 256 of k, and groups longer than that, not always from a start.
+    yield from ((33, 1152, 96, 0), (33, 2304, 768, 0), (33, 1536, 384, 0))
 
 
 def check(directory: Path, only: str) -> int:
