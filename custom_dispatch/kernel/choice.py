@@ -59,6 +59,7 @@ class Choice(Callee):
     _ordered: dict[tuple[frozenset[tuple[str, int]], Target | None], tuple[Kernel, ...]] = field(
         metadata={"not_in_keys": True}
     )
+    _expected: dict[Target | None, Expected | None] = field(metadata={"not_in_keys": True})
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Choice(Callee):
             path = check_path(name, "tuning", tuning, directory, of="Choice")
         checked = _check_rules(name, kernels, rules)
         set_fields(self, name=name, kernels=tuple(kernels), tuning=path, like=like, rules=checked)
-        set_fields(self, measured=(), settled=False, _ordered={})
+        set_fields(self, measured=(), settled=False, _ordered={}, _expected={})
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -131,8 +132,10 @@ class Choice(Callee):
 
     def expected_on(self, target: Target | None) -> Expected | None:
         """What its kernels are expected to take on a target; None if nothing was measured there."""
-        there = tuple(m for m in self.measured if m.target == target and (m.models or m.dims))
-        return Expected(self.kernels, there) if there else None
+        if target not in self._expected:
+            there = tuple(m for m in self.measured if m.target == target and (m.models or m.dims))
+            self._expected[target] = Expected(self.kernels, there) if there else None
+        return self._expected[target]
 
     def own(self, kernel: Kernel) -> Kernel:
         """Map a kernel that `ordered` returned back to its declaration."""

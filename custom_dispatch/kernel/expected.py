@@ -52,7 +52,7 @@ class Expected:
     _ratios: dict[tuple[int, str], float] = field(init=False, default_factory=dict)
     """What kernels took of what their models say, by the identity of the measured sizes."""
     _taking: dict[tuple[object, ...], frozenset[str]] = field(init=False, default_factory=dict)
-    """The names of the kernels that take calls of some sizes, as far as these are known."""
+    """The kernels that take calls of measured sizes, by their identity and the dims that count."""
 
     @property
     def has_models(self) -> bool:
@@ -109,20 +109,21 @@ class Expected:
         found = [(size.distance(dims), size) for size in measured.sizes if size.seconds]
         found = sorted((pair for pair in found if pair[0] < _FAR), key=lambda pair: pair[0])
         known = [name for name in measured.dims if name in dims]
-        alike = self._takers({name: dims[name] for name in known})
+        taking = self._takers({name: dims[name] for name in known})
         most = _NEAREST if len(known) == len(measured.dims) else _MOST_POINTS
         near: list[tuple[float, MeasuredSizes]] = []
         for distance, size in found:
-            if len(near) < most and self._takers({n: size.dims[n] for n in known}) == alike:
+            key = id(size), *known
+            if key not in self._taking:
+                self._taking[key] = self._takers({name: size.dims[name] for name in known})
+            if self._taking[key] == taking:
                 near.append((_FAR / max(distance, 1e-3) - 1, size))
+            if len(near) == most:
+                break
         return near
 
     def _takers(self, dims: Mapping[str, int]) -> frozenset[str]:
-        key = (*dims.items(),)
-        if key not in self._taking:
-            taking = frozenset(kernel.name for kernel in self.kernels if takes(kernel, dims))
-            self._taking[key] = taking
-        return self._taking[key]
+        return frozenset(kernel.name for kernel in self.kernels if takes(kernel, dims))
 
     def _times(self, item: Measured, near: Near, kernel: Kernel) -> float:
         """What a kernel takes of what its model says, by the nearest of the measured sizes."""

@@ -103,17 +103,18 @@ class Measured:
     """What was fitted to the times of each kernel, by its name."""
     corrects: bool = True
     """Whether the measured sizes say something of calls of the same sizes, besides the models."""
+    dims: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """The names of the dims; empty where nothing was measured."""
+
+    def __post_init__(self) -> None:
+        names = dict.fromkeys(name for size in self.sizes if size.seconds for name in size.dims)
+        object.__setattr__(self, "dims", (*names,))
 
     def nearest(self, dims: Mapping[str, int]) -> list[MeasuredSizes]:
         """The measured sizes that are nearest, as far as sizes are known."""
         found = [(item.distance(dims), item) for item in self.sizes if item.seconds]
         least = min((distance for distance, _ in found), default=0.0)
         return [item for distance, item in found if distance <= least + _CLOSE]
-
-    @property
-    def dims(self) -> tuple[str, ...]:
-        """The names of the dims; empty where nothing was measured."""
-        return (*dict.fromkeys(name for size in self.sizes if size.seconds for name in size.dims),)
 
     def is_like(self, other: Measured) -> bool:
         """Whether the same kernels were measured alike on the same device."""
