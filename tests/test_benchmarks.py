@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import HERE, names
+from benchmarks.cases.launches import cases, chosen
 from benchmarks.cases.product_sizes import WIDTHS, drawn
+from benchmarks.gpu.odd_inputs import SIZES, dims_of
 from benchmarks.lib.size_rows import RANGES
 
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
@@ -45,6 +47,15 @@ def test_sizes_are_drawn_of_every_kind_and_none_that_a_table_has() -> None:
     of = {size.of.rpartition(" ")[0] for size in sizes if size.of != "odd"}
     assert of == set(WIDTHS)
     assert all(size.n % 8 or size.k % 8 for size in sizes if size.of == "odd")
+
+
+@pytest.mark.thorough
+def test_every_kernel_that_is_launched_has_odd_sizes() -> None:
+    first = {subject.module: subject for subject in reversed(chosen()) if cases(subject)}
+    assert len(first) >= 20
+    for module, subject in first.items():
+        found = {size for dims in dims_of(subject) for size in dims.values()}
+        assert len(found & {*SIZES}) >= 3, module
 
 
 def test_without_a_name_all_are_listed_and_a_wrong_one_is_refused() -> None:
