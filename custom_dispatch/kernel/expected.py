@@ -109,21 +109,23 @@ class Expected:
         found = [(size.distance(dims), size) for size in measured.sizes if size.seconds]
         found = sorted((pair for pair in found if pair[0] < _FAR), key=lambda pair: pair[0])
         known = [name for name in measured.dims if name in dims]
-        taking = self._takers({name: dims[name] for name in known})
+        taking = self._takers(measured, {name: dims[name] for name in known})
         most = _NEAREST if len(known) == len(measured.dims) else _MOST_POINTS
         near: list[tuple[float, MeasuredSizes]] = []
         for distance, size in found:
             key = id(size), *known
             if key not in self._taking:
-                self._taking[key] = self._takers({name: size.dims[name] for name in known})
+                of_size = {name: size.dims[name] for name in known}
+                self._taking[key] = self._takers(measured, of_size)
             if self._taking[key] == taking:
                 near.append((_FAR / max(distance, 1e-3) - 1, size))
             if len(near) == most:
                 break
         return near
 
-    def _takers(self, dims: Mapping[str, int]) -> frozenset[str]:
-        return frozenset(kernel.name for kernel in self.kernels if takes(kernel, dims))
+    def _takers(self, measured: Measured, dims: Mapping[str, int]) -> frozenset[str]:
+        modelled = (kernel for kernel in self.kernels if kernel.name in measured.models)
+        return frozenset(kernel.name for kernel in modelled if takes(kernel, dims))
 
     def _times(self, item: Measured, near: Near, kernel: Kernel) -> float:
         """What a kernel takes of what its model says, by the nearest of the measured sizes."""
