@@ -36,6 +36,7 @@ import numpy
 from benchmarks.cases.launches import cases, chosen, fits
 from benchmarks.lib import gpu_command
 from benchmarks.lib.bare_launch import (
+    MOST_DRAWN,
     Launcher,
     Repeated,
     Subject,
@@ -48,7 +49,6 @@ from benchmarks.lib.bare_launch import (
 from custom_dispatch.errors import DeclarationError
 
 SIZES = (1, 7, 8, 63, 65, 4095)
-MOST_ELEMENTS = 1 << 20
 ONE_OF = {"attention": 8}
 """Of a module's sizes, where it has thousands of kernels of few sources: others of each."""
 PARTS = 6
@@ -73,7 +73,7 @@ def has_shapes(subject: Subject, dims: dict[str, int]) -> bool:
         shapes = [shape_of(item, dims) for item in (*subject.form.buffers, *subject.form.outputs)]
     except DeclarationError:  # a window that is larger than the image
         return False
-    return all(prod(shape) <= MOST_ELEMENTS for shape in shapes)
+    return all(prod(shape) <= MOST_DRAWN for shape in shapes)
 
 
 def spoiled(subject: Subject, inputs: dict[str, Array], name: str, turn: int) -> dict[str, Array]:

@@ -41,7 +41,7 @@ BATCH = 16
 CAPABILITY = 90
 TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1e-2}
 """Of ||error|| / ||result||: results, and of attention the weights, are rounded to these types."""
-_DRAWN = 1 << 20
+MOST_DRAWN = 1 << 20
 """Random numbers that are drawn for an array; a larger one has them over and over."""
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
@@ -191,12 +191,12 @@ def drawn(
         if isinstance(operand, Buffer) and (is_there or not operand.optional):
             shape = shape_of(operand, dims)
             size = math.prod(shape)
-            if size <= _DRAWN:
+            if size <= MOST_DRAWN:
                 found[operand.name] = _values(operand, shape, dims, random)
                 continue
             row = math.prod(shape[1:])
             # Whole rows, of which blocks of quantised weights are parts.
-            some = (_DRAWN // row, *shape[1:]) if row <= _DRAWN else (_DRAWN,)
+            some = (MOST_DRAWN // row, *shape[1:]) if row <= MOST_DRAWN else (MOST_DRAWN,)
             found[operand.name] = Repeated(_values(operand, some, dims, random), size)
     return found
 

@@ -28,7 +28,7 @@ PAGES, RESULTS = "docs/kernels", "benchmarks/results"
 PICTURES = {"gemm_linear": "linear_bf16"}
 """The choice whose table a picture shows, by the name of both."""
 MOST_COLUMNS = 120
-"""Sizes in a picture; of more, every second, or third."""
+"""Sizes in a picture; of more, every second, third or later one."""
 Row = dict[str, Any]
 
 

@@ -73,10 +73,11 @@ def _model(kernel: Kernel, target: Target, most: int, rows: Sequence[MeasuredSiz
     there = numpy.array([[*each.values()] for each in counted], float)
     blocks = there[:, [names.index("block")]]
     waves = [at for at, name in enumerate(names) if name.startswith("wave")]
-    by_blocks = there[:, [names.index(names[at].replace("wave", "block")) for at in waves]]
+    of_blocks = [names.index("block" + names[at].removeprefix("wave")) for at in waves]
+    steps = there[:, of_blocks] / numpy.maximum(blocks, 1)
     found, least = TimeModel(most, {}), math.inf
     for places in range(most, most * 3 // 4 if cluster > 1 else most - 1, -cluster):
-        there[:, waves] = numpy.ceil(blocks / places) * by_blocks / blocks
+        there[:, waves] = numpy.ceil(blocks / places) * steps
         matrix = there * (weights / times)[:, None]
         seconds = not_negative(matrix, weights)
         error = float(numpy.square(matrix @ seconds - weights).sum())

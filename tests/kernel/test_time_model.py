@@ -155,6 +155,24 @@ def test_measured_sizes_correct_the_model_and_fade() -> None:
     assert elsewhere.seconds(dims)["medium"] == pytest.approx(seconds(KERNELS[1], dims), rel=0.03)
 
 
+def test_measured_sizes_that_other_kernels_take_correct_nothing() -> None:
+    """But for kernels without a model, which say nothing of the others."""
+    whole = product("large").requiring([k % 8 == 0])
+    rare = product("rare").requiring([k % 3 == 0])
+    kernels = (*KERNELS[:2], whole, rare)
+    table = replace(TABLE, sizes=measured({"m": 512, "n": 512, "k": 504}, odd=3.0).sizes)
+    expected = Expected(kernels, (table,))
+
+    def of_model(**dims: int) -> float:
+        return expected.seconds({"n": 512, **dims})["medium"] / seconds(
+            KERNELS[1], {"n": 512, **dims}
+        )
+
+    assert of_model(m=512, k=504) == pytest.approx(3, rel=0.03)
+    assert of_model(m=512, k=512) > 2.5
+    assert of_model(m=512, k=505) == pytest.approx(1, rel=0.03)
+
+
 def test_several_devices_count_together() -> None:
     slow = {name: replace(each, seconds={"launch": 1.0}) for name, each in TABLE.models.items()}
     slow["large"] = TimeModel(1, {"launch": 0.5})
@@ -179,3 +197,24 @@ def test_few_sizes_are_enough_for_a_model() -> None:
     dims = {"m": 64, "n": 64, "k": 64}
     one = Expected(KERNELS, (fitted(CHOICE, measured(dims)),))
     assert one.seconds(dims)["small"] == pytest.approx(seconds(KERNELS[0], dims), rel=1e-3)
+
+
+def test_a_dim_may_be_called_as_a_part_is_and_a_grid_be_empty() -> None:
+    waves = cd.dim("waves")
+    kernel = cd.Kernel(
+        "sum",
+        source="k.cu",
+        operands=[cd.In("x", "f32", [n, waves]), cd.Out("y", "f32", [n])],
+        block=32,
+        grid=n // 32,
+    )
+    rows = tuple(
+        MeasuredSizes(dims, (Result("sum", 1e-6 + 1e-9 * (dims["n"] // 32) * dims["waves"]),))
+        for dims in ({"n": size, "waves": count} for size in (7, 640, 9600) for count in (1, 40))
+    )
+    table = Measured(SM_90A, "GPU", "NVRTC", "2026-11-27", {}, rows)
+    model = fitted(cd.Choice("sums", [kernel]), table, {"sum": 100}).models["sum"]
+    for row in rows:
+        assert predicted(kernel, SM_90A, model, row.dims) == pytest.approx(
+            row.seconds["sum"], rel=1e-3
+        )
