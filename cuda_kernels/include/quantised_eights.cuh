@@ -111,11 +111,6 @@ struct EightGroups {
     scales = of.scales + static_cast<size_t>(row) * of.parts;
   }
   __device__ __forceinline__ void begin_stage() { groups.begin_stage(); }
-  __device__ __forceinline__ void find_numbers() { groups.find_numbers(); }
-  template <int Count>
-  __device__ __forceinline__ void skip() {
-    groups.skip<Count>();
-  }
   __device__ __forceinline__ void request() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -135,7 +130,7 @@ struct EightGroups {
       if constexpr (Steps == 1) {
         factor = half == 0 ? scale[0][i] : scale[1][i];
       } else {
-        factor = reinterpret_cast<const float*>(here + 64 * Steps)[groups.from_first[half]];
+        factor = reinterpret_cast<const float*>(here + 64 * Steps)[groups.from_first(2 * step + half)];
       }
 #pragma unroll
       for (int c = 0; c < 4; ++c)

@@ -20,7 +20,7 @@
 //   fragments<Steps>(from, step, half, t, a)
 //                                   A of two MMAs, 32 of k of a step of a stage, from the lane's first row in shared memory.
 // A layout that kHasNumbers has scales, and perhaps zeros, of groups: in stages of 4 steps up to 8 of each follow a row's
-// weights.
+// weights, begin_stage() comes before each of these stages, and there are no request() and skip().
 #pragma once
 
 #include "quantised_pairs.cuh"
@@ -58,24 +58,27 @@ struct GroupCounter {
 // The groups of a row from a step on. In a stage of 4 steps, numbers follow a row's weights, and `first` is the first one's.
 struct RowGroups {
   GroupCounter counter;
-  int last, first, from_first[2];  // of each half of a step
+  int last, first, start_of_stage, inverse;  // the place of a stage's start in its group, and 2^16 / the places of a group
 
-  __device__ __forceinline__ void start(int size, int groups, int step) { counter.start(size, step), last = groups - 1; }
+  __device__ __forceinline__ void start(int size, int groups, int step) {
+    counter.start(size, step), last = groups - 1;
+    inverse = 65536 / min(size, 8) + 1;
+  }
   __device__ __forceinline__ int next() {
     const int group = min(counter.group, last);
     counter.advance();
     return group;
   }
-  __device__ __forceinline__ void begin_stage() { first = min(counter.group, last); }
-  __device__ __forceinline__ void find_numbers() {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) from_first[half] = next() - first;
+  // Of groups of more than a stage, only the places before its end count, as if they were groups of a stage.
+  __device__ __forceinline__ void begin_stage() {
+    const int size = counter.per, more = counter.position + 8;
+    first = min(counter.group, last);
+    start_of_stage = size < 8 ? counter.position : max(more - size, 0);
+    const int passed = size < 8 ? from_first(8) : more >= size;
+    counter.group += passed, counter.position = more - passed * size;
   }
-  template <int Count>
-  __device__ __forceinline__ void skip() {
-#pragma unroll
-    for (int i = 0; i < 2 * Count; ++i) counter.advance();
-  }
+  // From the first group of a stage to that of its 32 of k with this number. Past the end of k, numbers are zeros.
+  __device__ __forceinline__ int from_first(int block) const { return (start_of_stage + block) * inverse >> 16; }
 };
 
 template <class T, bool HasZeros>
@@ -118,11 +121,6 @@ struct Groups4 {
 #pragma unroll
     for (int i = 0; i < 2; ++i) before[i] = groups.counter.per == 1 ? 0 : groups.first % 2 == 0 ? parity[i] : parity[i] ^ 6;
   }
-  __device__ __forceinline__ void find_numbers() { groups.find_numbers(); }
-  template <int Count>
-  __device__ __forceinline__ void skip() {
-    groups.skip<Count>();
-  }
 
   __device__ __forceinline__ void request() {
 #pragma unroll
@@ -148,7 +146,7 @@ struct Groups4 {
         factor = twice(half == 0 ? scale[0][i] : scale[1][i]);
         if constexpr (HasZeros) minus = twice(half == 0 ? zero[0][i] : zero[1][i]);
       } else {
-        const unsigned char* const numbers = here + 32 * Steps + 2 * groups.from_first[half];
+        const unsigned char* const numbers = here + 32 * Steps + 2 * groups.from_first(2 * step + half);
         factor = twice(short_at(numbers + (before[i] & 2)));
         if constexpr (HasZeros) minus = twice(short_at(numbers + 16 + (before[i] >> 1 & 2)));
       }

@@ -94,9 +94,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   const int all = (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps), each = (all + Split - 1) / Split;
   const int first_stage = Split > 1 ? rank * each : 0, stages = max(1, min(each, all - first_stage));
   const int first_step = first_stage * kWideSteps;
-  // A pair at a time; past the end of k, zeros.
-  const int there = ((of.k + kStepK - 1) / kStepK + 1) / 2 * 2 - first_step;
-  const int steps = Deep > 1 ? stages * kWideSteps : max(2, min(stages * kWideSteps, there));
+  const int steps = stages * kWideSteps;  // past the end of k, of zeros
   const bool packs = of.n % 8 == 0 && aligned(y);
   PipelineState<Stages> state;
   PipelineState<WeightStages> weights_state;
@@ -160,55 +158,55 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
       place(index);
       float sums[Columns / 2];
       unsigned even[4][4], odd[4][4];
-      // The own steps: all, or of each two one.
-      constexpr int of_stage = kWideSteps / Deep;
-      const int own = steps / Deep;
+      constexpr int of_stage = kWideSteps / Deep;  // the own steps: all, or of each two one
       Format format;
-      if constexpr (Format::kHasNumbers) {
-        format.start(of, row + own_row, first_step);
-      } else {
-        format.start(of, row + own_row, first_step + depth);
-        format.request(), format.template skip<Deep - 1>();
-      }
+      format.start(of, row + own_row, first_step + (Format::kHasNumbers ? 0 : depth));
+      if constexpr (!Format::kHasNumbers) format.request(), format.template skip<Deep - 1>();
+      const unsigned char* from;  // the lane's first row of the stage
+      const auto begin_stage = [&] {
+        wait(&memory.weights_full[weights_state.stage], weights_state.phase);
+        from = memory.weights(weights_state.stage) + own_row * Storage::kRow.pitch;
+        if constexpr (Format::kHasNumbers) format.begin_stage();
+      };
       const auto expand = [&](unsigned (&to)[4][4], int i) {
-        const bool begins = i % of_stage == 0;
-        if constexpr (Format::kHasNumbers) {
-          if (begins) format.begin_stage();
-          if (depth == 1) format.template skip<Deep - 1>();
-          format.find_numbers();
-          if (depth == 0) format.template skip<Deep - 1>();
-        }
-        if (begins) wait(&memory.weights_full[weights_state.stage], weights_state.phase);
-        const unsigned char* const from = memory.weights(weights_state.stage) + own_row * Storage::kRow.pitch;
-        const int step = i % of_stage * Deep + depth;
+        const int step = i * Deep + depth;
         format.template fragments<kWideSteps>(from, step, 0, t, reinterpret_cast<unsigned(&)[2][4]>(to[0]));
         format.template fragments<kWideSteps>(from, step, 1, t, reinterpret_cast<unsigned(&)[2][4]>(to[2]));
         if constexpr (!Format::kHasNumbers) format.request(), format.template skip<Deep - 1>();
-        if (i % of_stage == of_stage - 1 || i + 1 == own) {
+        if (i + 1 == of_stage) {
           release(&memory.weights_empty[weights_state.stage]);
           weights_state.advance();
         }
       };
-      int last = 0;  // the stage of x of the products before the latest
-      const auto multiply = [&](const unsigned (&with)[4][4], int i) {
+      int last = -1;  // the stage of x of the products before the latest
+      const auto multiply = [&](const unsigned (&with)[4][4], bool adds) {
         wait(&memory.full[state.stage], state.phase);
         const unsigned long long b = descriptor_k_major(memory.x[state.stage]);
         warpgroup_arrive();
 #pragma unroll
-        for (int j = 0; j < 4; ++j) wgmma_from_registers<T, Columns, 0>(sums, with[j], b + 2 * j, i > 0 || j > 0);
+        for (int j = 0; j < 4; ++j) wgmma_from_registers<T, Columns, 0>(sums, with[j], b + 2 * j, adds || j > 0);
         warpgroup_commit();
         warpgroup_wait<1>();
-        if (i > 0) release(&memory.empty[last]);
+        if (last >= 0) release(&memory.empty[last]);
         last = state.stage;
         state.advance(Deep);
       };
+      begin_stage();
       expand(even, 0);
 #pragma unroll 1
-      for (int i = 0; i < own; i += 2) {
-        multiply(even, i);
-        expand(odd, i + 1);
-        multiply(odd, i + 1);
-        if (i + 2 < own) expand(even, i + 2);
+      for (int stage = 0; stage < stages; ++stage) {
+#pragma unroll
+        for (int i = 0; i < of_stage; i += 2) {
+          multiply(even, stage > 0 || i > 0);
+          expand(odd, i + 1);
+          multiply(odd, true);
+          if (i + 2 < of_stage) {
+            expand(even, i + 2);
+          } else if (stage + 1 < stages) {
+            begin_stage();
+            expand(even, 0);
+          }
+        }
       }
       warpgroup_wait<0>();
       release(&memory.empty[last]);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from shipped import DTYPES, Shipped, unaligned
 
+import cuda_kernels
 import custom_dispatch as cd
 from cuda_kernels import quantised
 from cuda_kernels.quantised import formats, many, packing
@@ -117,6 +119,48 @@ def test_scales_that_are_not_those_of_blocks_are_refused(
     from custom_dispatch.kernel.evaluation import holds
 
     assert not all(holds(each, dims) for each in kernel.requires)
+
+
+GROUPS = """
+#include "quantised_formats.cuh"
+extern "C" __global__ void groups_of_stages(const int* sizes, int* groups, int count, int stages) {
+  for (int i = 0; i < count; ++i) {
+    for (int first = 0; first < stages; ++first) {
+      cuda_kernels::RowGroups row;
+      row.start(sizes[i], 1 << 20, 4 * first);
+      for (int stage = first; stage < stages; ++stage) {
+        row.begin_stage();
+        int* const to = groups + ((i * stages + first) * stages + stage) * 8;
+        for (int block = 0; block < 8; ++block) to[block] = row.first + row.from_first(block);
+      }
+    }
+  }
+}
+"""
+
+
+def test_stages_find_groups_of_any_size(tmp_path: Path) -> None:
+    """Of the 32s of k of each stage, from whatever stage a block begins at."""
+    (tmp_path / "groups.cu").write_text(GROUPS)
+    count, stages = cd.dim("count"), 24
+    kernel = cd.Kernel(
+        "groups_of_stages",
+        source=tmp_path / "groups.cu",
+        operands=[
+            cd.In("sizes", "i32", [count]),
+            cd.Out("groups", "i32", [count, stages, stages, 8]),
+            cd.Scalar("of_sizes", "i32", count),
+            cd.Scalar("of_stages", "i32", stages),
+        ],
+        block=1,
+        grid=1,
+        include_dirs=[Path(cuda_kernels.__path__[0], "include")],
+    )
+    sizes = np.array([*range(1, 20), 24, 37, 64, 1000], np.int32)
+    groups = kernel(sizes)
+    want = np.arange(8 * stages).reshape(stages, 8) // sizes[:, None, None]
+    for first in range(stages):
+        assert (groups[:, first, first:] == want[:, first:]).all()
 
 
 def words(nibbles: Any, order: Any = range(8)) -> Any:
