@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import importlib
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from custom_dispatch.testing import triton_on_cpu
@@ -28,6 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let launches run on the CPU from here on, when test modules are loaded, too."""
     asked = config.getoption(_NAME)
     if asked:
+        with suppress(ImportError):
+            importlib.import_module("torch")  # which test modules ask about its GPU as they load
         block = ExitStack()
         block.enter_context(triton_on_cpu(checked=asked == "checked"))
         config.add_cleanup(block.close)

@@ -467,3 +467,35 @@ def test_large_local_memory_is_one_threads_at_a_time(
     kernel = cd.Kernel("local", source=source, operands=operands, block=40, grid=1)
     x = np.arange(40, dtype=np.int32) * 400 + 3
     assert (np.asarray(kernel.on("cpu")(x)) == (x + 3) % 256).all()
+
+
+@pytest.mark.parametrize("wait", ["", "bar.sync 0;"])
+def test_addresses_of_small_memory_may_have_32_bits(run_ptx: Runner, wait: str) -> None:
+    """LLVM computes with the lower half of such an address where it knows the memory's kind."""
+    head = f"{HEADER}.const .align 4 .b8 c[8] = {{1, 0, 0, 0, 2, 0, 0, 0}};\n"
+    body = f"""
+    .visible .entry k(.param .u64 p) {{
+    .local .align 16 .b8 depot[64];
+    .reg .b64 %SPL, %rd<4>; .reg .b32 %r<9>;
+    ld.param.u64 %rd1, [p];
+    mov.b64 %SPL, depot;
+    mov.u32 %r1, %tid.x;
+    mad.wide.u32 %rd2, %r1, 4, %rd1;
+    cvt.u32.u64 %r2, %SPL;
+    and.b32 %r3, %r1, 15;
+    shl.b32 %r3, %r3, 2;
+    add.s32 %r4, %r2, %r3;
+    st.local.b32 [%r4], %r1;
+    {wait}
+    ld.local.b32 %r5, [%r2+8];
+    ld.local.b32 %r6, [%r4];
+    mov.b32 %r7, c;
+    ld.const.b32 %r8, [%r7+4];
+    add.s32 %r6, %r6, %r8;
+    st.global.b32 [%rd2], %r6;
+    ret;
+    }}
+    """
+    launch = Launch("k", [np.zeros(64, np.int32)], [0])
+    ((found,),) = run_ptx(head + body, [launch])
+    np.testing.assert_array_equal(found, np.arange(64) + 2)

@@ -55,11 +55,15 @@ def test_checked_names_the_line_of_an_access_behind_the_end() -> None:
 
 
 def test_the_driver_is_there_within_the_block_alone() -> None:
-    before = triton.runtime.driver._active
+    before = triton.runtime.driver._active, torch.cuda.synchronize
     with contextlib.suppress(ZeroDivisionError), triton_on_cpu():
         assert triton.runtime.driver.active.get_current_target().arch == 80
+        found = torch.cuda.get_device_properties("cuda")
+        assert (found.major, found.minor, found.multi_processor_count) == (8, 0, 8)
+        with torch.cuda.device(None):
+            torch.cuda.synchronize()
         raise ZeroDivisionError
-    assert triton.runtime.driver._active is before
+    assert (triton.runtime.driver._active, torch.cuda.synchronize) == before
 
 
 def test_what_is_no_tensor_in_memory_is_refused() -> None:
@@ -76,9 +80,13 @@ def test_what_is_no_tensor_in_memory_is_refused() -> None:
 def test_the_plugin_runs_tests_of_triton(pytester: Any) -> None:
     pytester.makepyfile(
         """
+        import torch
         import triton
 
+        CAPABILITY = torch.cuda.get_device_capability()
+
         def test_it():
+            assert CAPABILITY == (8, 0)
             assert triton.runtime.driver.active.device == "cpu:checked as sm_80"
         """
     )

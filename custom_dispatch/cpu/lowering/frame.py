@@ -238,10 +238,24 @@ class Frame:
         elif operand.base is None:
             raise self.malformed(f"`{shown(operand)}` is no address of memory")
         else:
-            pointer = self.b.offset(self.pointer(operand.base), operand.offset)
+            base = self.pointer(operand.base)
+            if isinstance(operand.base, ptx.Register) and self.width(operand.base.name) == 32:
+                base = self._near(space, base.cast("ptrtoint", "i64"))
+            pointer = self.b.offset(base, operand.offset)
         if self.checks is not None and self.current is not None:
             self.checks.access(self.b, self.current, operand, space, pointer)
         return pointer
+
+    def _near(self, space: str, half: SsaValue) -> SsaValue:
+        """The pointer of which a register has the low 32 bits, as it has where compilers know that
+        a space is that small: what is near a variable of the space.
+        """
+        names = {"local": self.variables, "const": self.thread.globals}.get(space)
+        if not names:
+            raise self.malformed(f"an address in {space} memory has 32 bits")
+        known = self.pointer(ptx.Symbol(next(iter(names)))).cast("ptrtoint", "i64")
+        far = (half - known).resize(32).resize(64, signed=True)
+        return (known + far).cast("inttoptr", POINTER)
 
     def check_part(
         self, operand: ptx.Operand, space: str, places: Sequence[str], size: Given

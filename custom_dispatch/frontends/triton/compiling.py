@@ -158,6 +158,13 @@ def code_of(meta: Any, ptx: str) -> Code:
     scratch = getattr(meta, "global_scratch_size", 0)
     threads = re.search(r"\.reqntid\s+(\d+)", ptx)  # more than asked for where warps specialise
     warps = int(threads[1]) // _WARP if threads else meta.num_warps
+    # LLVM counts lines within inline assembly on from the one in Python, since Triton 3.8.
+    ptx = re.sub(
+        "// begin inline asm.*?// end inline asm",
+        lambda found: re.sub(r"\n\s*\.loc\b.*", "", found[0]),
+        ptx,
+        flags=re.DOTALL,
+    )
     return Code(ptx, meta.name, meta.target.arch, warps, meta.shared, scratch, launch)
 
 

@@ -12,8 +12,10 @@ import ctypes
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy
 import triton
@@ -31,6 +33,7 @@ from custom_dispatch.kernel.operand import In, InOut, Operand, Scalar
 CAPABILITY = 80
 _SHARED_BYTES = 163 * 1024
 """What a block has on an A100."""
+_PROCESSORS = 8
 _SCRATCH_ALIGNMENT = 128
 _TYPES = {"i1": "i8", "u1": "i8", "bf16": "bf16", "fp16": "f16", "fp32": "f32", "f32": "f32"}
 _TYPES |= {f"{sign}{bits}": f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)}
@@ -44,9 +47,11 @@ def launches_on_cpu(*, checked: bool = False, capability: int = CAPABILITY) -> I
     """Let launches of Triton run on the CPU within the block; see `testing.triton_on_cpu`."""
     driver = triton.runtime.driver
     before = driver._active
-    driver.set_active(Driver(checked=checked, capability=capability))
+    ours = Driver(checked=checked, capability=capability)
+    driver.set_active(ours)
     try:
-        yield
+        with ours.asked_through_torch():
+            yield
     finally:
         driver._active = before
 
@@ -87,6 +92,21 @@ class Driver(DriverBase):  # type: ignore[misc]
     def get_device_interface(self) -> Any:
         return sys.modules["torch"].cpu
 
+    def asked_through_torch(self) -> AbstractContextManager[Any]:
+        """Lets PyTorch, where it is loaded, answer what tests and libraries ask it of a GPU."""
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        major, minor = self.get_device_capability()
+        told: dict[str, Any] = {"major": major, "minor": minor, "name": self.device}
+        told["multi_processor_count"] = _PROCESSORS
+        answers: dict[str, Any] = {
+            "get_device_capability": self.get_device_capability,
+            "get_device_name": lambda _=None: self.device,
+            "get_device_properties": lambda _=None: SimpleNamespace(**told),
+            "device": lambda _: nullcontext(),
+            "synchronize": lambda _=None: None,
+        }
+        return patch.multiple(cuda, **answers) if cuda else nullcontext()
+
     def map_python_to_cpp_type(self, ty: str) -> str:
         return ty
 
@@ -99,7 +119,7 @@ class _Utilities:
     def get_device_properties(self, _: Any) -> dict[str, int]:
         sizes = {"max_shared_mem": _SHARED_BYTES, "max_num_regs": 65536, "warpSize": 32}
         rates = ("sm_clock_rate", "mem_clock_rate", "mem_bus_width")
-        return {**sizes, "multiprocessor_count": 8, **dict.fromkeys(rates, 1)}
+        return {**sizes, "multiprocessor_count": _PROCESSORS, **dict.fromkeys(rates, 1)}
 
     def load_binary(self, *_: Any) -> tuple[object, object, int, int, int]:
         return object(), object(), 32, 0, 1024  # module, function, registers, spills, threads
