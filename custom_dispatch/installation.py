@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from custom_dispatch.errors import ToolNotFoundError
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -41,6 +44,38 @@ def install_step(extra: str) -> str:
     """The same as a next step."""
     command = install_command(extra)
     return f"{command} (in the clone)." if " -e " in command else f"{command}."
+
+
+def require(
+    package: str, title: str, used_by: str, releases: tuple[str, str] | None = None, extra: str = ""
+) -> str:
+    """The installed version of a package that need not be there.
+
+    - `package`: its distribution: "numba-cuda"; `extra` is named so, or else as given.
+    - `title, used_by`: what it is called, and the name that needs it, for the error: "Triton".
+    - `releases`: the first that was tried, and the first that was not.
+
+    Raises `ToolNotFoundError`: it is not there, or none of those releases.
+    """
+    from importlib import metadata
+
+    found = None
+    with suppress(metadata.PackageNotFoundError):
+        found = metadata.version(package)
+        if releases is None or _release(releases[0]) <= _release(found) < _release(releases[1]):
+            return found
+    tried = f", of a release from {releases[0]} to before {releases[1]}" if releases else ""
+    raise ToolNotFoundError(
+        f"{title} is not installed in this Python environment."
+        if found is None
+        else f"{title} {found} is installed.",
+        expected=f"the package {package}, which `{used_by}` is for{tried}",
+        next_step=install_step(extra or package),
+    )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
 def _is_editable(own: metadata.Distribution) -> bool:

@@ -5,37 +5,12 @@ Raises `ToolNotFoundError`: Triton is not installed, or is of a release that was
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.errors import ToolNotFoundError
-from custom_dispatch.installation import install_step
+from custom_dispatch.installation import require
 
-_RELEASES = ((3, 6), (3, 10))
-"""The first that was tried, and the first that was not."""
-
-
-def _check() -> None:
-    found = None
-    if importlib.util.find_spec("triton") is not None:
-        found = metadata.version("triton")
-        release = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
-        if _RELEASES[0] <= release < _RELEASES[1]:
-            return
-    first, end = (".".join(map(str, each)) for each in _RELEASES)
-    raise ToolNotFoundError(
-        "Triton is not installed in this Python environment."
-        if found is None
-        else f"Triton {found} is installed.",
-        expected=f"the package triton, which `cd.triton` is for, of a release from {first} to "
-        f"before {end}",
-        next_step=install_step("triton"),
-    )
-
-
-_check()
+require("triton", "Triton", "cd.triton", ("3.6", "3.10"))
 
 from custom_dispatch.frontends.triton import declaring  # noqa: E402
 from custom_dispatch.kernel.choice import Choice  # noqa: E402

@@ -321,7 +321,7 @@ class Kernel(Callee):
             producer=None,
             objects={str(target): item.path for target, item in made.items()},
             entry=own.entry,
-            block=own.block,
+            block=own.block or self.block,
             dynamic_shared_memory=own.dynamic_shared_memory,
             implementations=others or None,
         )

@@ -369,8 +369,8 @@ class Produced:
     path: Path
     """A PTX file."""
     entry: str
-    block: int
-    """Threads."""
+    block: Sequence[int] | int | None
+    """Threads; None for those that are declared."""
     dynamic_shared_memory: int
     """Bytes."""
 

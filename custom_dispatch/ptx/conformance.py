@@ -160,7 +160,8 @@ def _check_parameter_kinds(kernel: Kernel, entry: Entry, origin: str) -> None:
             wrong = found.count is not None or found.type not in ("u64", "b64", "s64")
             wrong |= marked and found.pointer_space is None
         elif isinstance(operand, Struct):
-            wrong |= found.count is None
+            is_one = operand.is_split and len(operand.fields) == 1  # then C knows no difference
+            wrong |= found.count is None and not is_one
             if not wrong and found.align != operand.alignment:
                 raise _alignment(kernel, parameter, found, operand, origin)
         elif operand.dtype.is_float:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.files import exists, is_directory, read_bytes
 from custom_dispatch.format.manifest import ModuleSource
+from custom_dispatch.kernel.geometry import Block
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Arch, Target, naming
 from custom_dispatch.toolchain.choose_compiler import find_compiler
@@ -55,6 +56,16 @@ def entry_names(item: Object) -> tuple[str, ...]:
         found = _ENTRY.findall(item.data.decode("utf-8", "replace"))
         return tuple(dict.fromkeys(found))
     return tuple(read_cubin(item.data)) if item.kind == "cubin" else ()
+
+
+def stated_block(item: Object, entry: str) -> Block | None:
+    """The block that an entry of an object is compiled for, where its code states one."""
+    if item.kind != "ptx":
+        return read_cubin(item.data)[entry].required_threads if item.kind == "cubin" else None
+    head = rf"\.entry\s+{re.escape(entry)}\s*\([^)]*\)[^{{]*\.reqntid\s+([\d\s,]+)"
+    found = re.search(head, item.data.decode("utf-8", "replace"))
+    sizes = [*map(int, found[1].split(",")), 1, 1] if found else []
+    return (sizes[0], sizes[1], sizes[2]) if found else None
 
 
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)", re.ASCII)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 from importlib import metadata
 from pathlib import Path
@@ -241,12 +241,15 @@ def test_a_function_that_reads_something_else_since_is_refused() -> None:
 def test_triton_that_is_missing_or_unknown(
     monkeypatch: pytest.MonkeyPatch, version: str | None
 ) -> None:
-    if version is None:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    else:
-        monkeypatch.setattr(metadata, "version", lambda _: version)
+    def installed(name: str) -> str:
+        if version is None:
+            raise metadata.PackageNotFoundError(name)
+        return version
+
+    loaded = cd.triton
+    monkeypatch.setattr(metadata, "version", installed)
     with pytest.raises(CustomDispatchError) as caught:
-        cd.triton._check()
+        importlib.reload(loaded)
     found = "not installed in this Python environment." if version is None else "installed."
     named = "Triton is" if version is None else f"Triton {version} is"
     assert str(caught.value).splitlines()[:2] == [
