@@ -308,9 +308,7 @@ class Kernel(Callee):
         own = first[1]
         others = {
             str(target): Implementation(
-                entry=item.entry,
-                block=item.block,
-                dynamic_shared_memory=item.dynamic_shared_memory,
+                entry=item.entry, block=item.block, dynamic_shared_memory=item.dynamic_shared_memory
             )
             for target, item in rest
             if (item.entry, item.block, item.dynamic_shared_memory)

@@ -295,13 +295,7 @@ class Struct:
     size_bytes: int
     """Padding at its end included."""
 
-    def __init__(
-        self,
-        name: str,
-        alignment: int | None = None,
-        /,
-        **fields: FieldType,
-    ) -> None:
+    def __init__(self, name: str, alignment: int | None = None, /, **fields: FieldType) -> None:
         check_name(name, "operand")
         if not fields:
             raise DeclarationError(

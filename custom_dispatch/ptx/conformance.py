@@ -108,11 +108,7 @@ def _describe(parameter: Parameter) -> tuple[str, int]:
 
 
 def check_parameters(
-    kernel: str,
-    abi: Abi,
-    found: tuple[tuple[str, int], ...],
-    origin: str,
-    idle: Sequence[str] = (),
+    kernel: str, abi: Abi, found: tuple[tuple[str, int], ...], origin: str, idle: Sequence[str] = ()
 ) -> None:
     """Compare an entry's parameters with a declaration's C signature.
 

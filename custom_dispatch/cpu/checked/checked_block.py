@@ -60,12 +60,7 @@ def checked_block_function(
 
 def monitor(sites: Sites) -> list[str]:
     """The lines of the functions and tables that checks call and read."""
-    return [
-        monitor_functions(),
-        *sites.globals(),
-        findings_global(),
-        *_findings_entry(),
-    ]
+    return [monitor_functions(), *sites.globals(), findings_global(), *_findings_entry()]
 
 
 def _findings_entry() -> list[str]:

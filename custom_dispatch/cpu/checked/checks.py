@@ -208,12 +208,7 @@ class Checks:
         shared = self.memory.shared
         if name in shared.offsets:
             end = shared.ends[name]
-            return (
-                Site.IN_SHARED,
-                shared.offsets[name],
-                end,
-                f"`{_plain(name)}` in shared memory",
-            )
+            return (Site.IN_SHARED, shared.offsets[name], end, f"`{_plain(name)}` in shared memory")
         if name in self._locals:
             return Site.IN_LOCAL, *self._locals[name], "the thread's local memory"
         if space == "shared":
