@@ -125,12 +125,13 @@ SIZES = {
         | {"halves": row["k"] // 2, "blocks": row["k"] // 32, "groups": row["k"] // row["group"]}
         for row in _dims(
             "batch n k group parts",
-            (1, 1, 32, 32, 1),
+            (1, 7, 32, 32, 1),
             (1, 65, 288, 96, 5),
             (7, 33, 1024, 64, 1),
             (8, 65, 512, 32, 65),
             (17, 7, 256, 64, 7),
             (1, 40, 4352, 256, 1),
+            (40, 33, 1792, 256, 1),  # whose stages stream-K shares out
         )
     ],
 }

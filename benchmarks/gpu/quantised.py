@@ -103,18 +103,15 @@ class Launcher:
         self.target = self._objects.best(TARGETS)
         self.torch = torch
 
-    def launch(
-        self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]
-    ) -> tuple[NativeLaunch, Any, Any]:
-        """A launch, its result, poisoned, and what lies behind it."""
-        launch = self._objects.launch(kernel, self.target, (x, *weights))
-        return launch.native, launch.results[0], launch.guards[0]
+    def launch(self, kernel: cd.Kernel, x: Any, weights: Sequence[Any]) -> gpu_objects.Launch:
+        """A launch, with its result, poisoned."""
+        return self._objects.launch(kernel, self.target, (x, *weights))
 
 
 def wrong(
-    x: Any, weights: Weights, result: Any, guard: Any, kind: str, *, rounds: bool = False
+    x: Any, weights: Weights, launch: gpu_objects.Launch, kind: str, *, rounds: bool = False
 ) -> str:
-    """What is wrong with a result; empty if nothing.
+    """What is wrong with a launch's result; empty if nothing.
 
     A result may be off by one rounding to 16 bits, and by what tensor cores lose of the sum of the
     products' magnitudes: of the weights, in f32, and of the numbers of 4 bits as they are added up,
@@ -123,7 +120,7 @@ def wrong(
     product may be off by one of those, and they add up like a random walk.
     """
     wide = weights.wide()
-    x, result = x.to(wide.device), result.to(wide.device)
+    x, result = x.to(wide.device), launch.results[0].to(wide.device)
     wanted, size = x.double() @ wide.T, x.double().abs()
     lost = size @ wide.abs().T * 2**-20
     if weights.summed is not None:
@@ -134,7 +131,7 @@ def wrong(
     off = (result.double() - wanted).abs() / allowed
     if not (off <= 1.0).all():
         return f"{int((~(off <= 1.0)).sum())} of {off.numel()} elements are off"
-    return "" if guard.isnan().all() else "it wrote behind its result"
+    return "" if launch.guards[0].isnan().all() else "it wrote behind its result"
 
 
 def rounds(kernel: cd.Kernel) -> bool:
@@ -189,10 +186,10 @@ def check(directory: Path, only: str) -> int:
                     weights = weights_of(layout, kind, n, k, group, offset, drawn="cpu")
                     memory = torch.randn(batch * k + offset).to(dtype).cuda()
                     x = memory[offset:].view(batch, k)
-                    launch, result, guard = launcher.launch(kernel, x, weights.operands)
-                    launch.run()
+                    launch = launcher.launch(kernel, x, weights.operands)
+                    launch.native.run()
                     what = f"{kernel.name} {n} x {k}, batch {batch}"
-                    tally.add(what, wrong(x, weights, result, guard, kind, rounds=rounds(kernel)))
+                    tally.add(what, wrong(x, weights, launch, kind, rounds=rounds(kernel)))
     return tally.finish()
 
 
@@ -269,16 +266,16 @@ def measure(
     moved = 0
     for weights in sets:
         x = torch.randn(batch, k, device="cuda").to(dtype)
-        launch, result, guard = launcher.launch(kernel, x, weights.operands)
-        launch.run()
+        launch = launcher.launch(kernel, x, weights.operands)
+        launch.native.run()
         problem = ""
         if not launches:
-            problem = wrong(x, weights, result, guard, kind, rounds=rounds(kernel))
+            problem = wrong(x, weights, launch, kind, rounds=rounds(kernel))
         if problem:
             sys.exit(f"{kernel.name} {n} x {k}, batch {batch}: {problem}")
-        launches.append(launch)
-        kept.append((x, result))
-        moved = sum(item.nbytes for item in (x, *weights.operands, result))
+        launches.append(launch.native)
+        kept.append((x, launch))
+        moved = sum(item.nbytes for item in (x, *weights.operands, *launch.results))
     once = _in_turn(torch, launches)
     graph = in_graph(all_of(once, LAUNCHES))
     us = tuple(median_us(torch, graph, LAUNCHES) for _ in range(2))

@@ -177,6 +177,36 @@ struct Arrivals {
   __device__ __forceinline__ static unsigned long long low(int worker) { return 0x6a09e667f3bcc908ull * (2 * worker + 1); }
   __device__ __forceinline__ static unsigned long long high(int worker) { return 0xbb67ae8584caa73bull * (2 * worker + 1); }
 
+  // By one whole warp: whether all from `first` to `last` have arrived, and if so, takes their numbers away.
+  __device__ __forceinline__ bool are_there(int rank, int first, int first_slot, int last) const {
+    bool are = true;
+    for (int each = first + threadIdx.x % 32; each <= last; each += 32) {
+      const volatile Sign* const other = place(rank, each, each == first ? first_slot : 0);
+      are &= other->low == low(each) && other->high == high(each);
+    }
+    are = __all_sync(~0u, are);
+    __threadfence();
+    if (are)
+      for (int each = first + threadIdx.x % 32; each <= last; each += 32) {
+        volatile Sign* const other = place(rank, each, each == first ? first_slot : 0);
+        other->low = other->high = 0;
+      }
+    return are;
+  }
+
+  // By all threads of the block's part, before they write it: whether all others, from `first` to `last`, have arrived. If so,
+  // it is not written.
+  template <class Sync>
+  __device__ __forceinline__ bool others_are_there(int rank, int first, int last, int* flag, int thread, Sync sync) const {
+    sync();  // the last flag has been read
+    if (thread < 32) {
+      const bool are = are_there(rank, first, 0, last);
+      if (thread == 0) *flag = are;
+    }
+    sync();
+    return *flag != 0;
+  }
+
   // By all threads that wrote the block's part, of which this is number `thread`, after each of them has: whether all from
   // `first` to `last` have arrived. `flag` is in shared memory; `sync` is their barrier. Blocks of the same rank meet.
   template <class Sync>
@@ -192,19 +222,8 @@ struct Arrivals {
       }
       __syncwarp();
       __threadfence();
-      bool are_there = true;
-      for (int each = first + thread; each <= last; each += 32) {
-        const volatile Sign* const other = place(rank, each, each == first ? first_slot : 0);
-        are_there &= other->low == low(each) && other->high == high(each);
-      }
-      are_there = __all_sync(~0u, are_there);
-      __threadfence();
-      if (are_there)
-        for (int each = first + thread; each <= last; each += 32) {
-          volatile Sign* const other = place(rank, each, each == first ? first_slot : 0);
-          other->low = other->high = 0;
-        }
-      if (thread == 0) *flag = are_there;
+      const bool are = are_there(rank, first, first_slot, last);
+      if (thread == 0) *flag = are;
     }
     sync();
     return *flag != 0;

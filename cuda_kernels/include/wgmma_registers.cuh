@@ -31,14 +31,18 @@ __device__ __forceinline__ void wgmma_from_registers(float (&s)[N / 2],
   } else if constexpr (N == SIZE) {                   \
     CUDA_KERNELS_MULTIPLY(SIZE, __VA_ARGS__, "bf16"); \
   }
-  static_assert(N == 16 || N == 32 || N == 64 || N == 80 || N == 96 || N == 128 || N == 192 || N == 256, "one of these");
+  static_assert(N == 16 || N == 32 || N == 64 || N == 80 || N == 96 || N == 128 || N == 160 || N == 192 ||
+                    N == 224 || N == 256,
+                "one of these");
   CUDA_KERNELS_MULTIPLY_OF(16, 8, 8, 9, 10, 11, 12, 13, 14)
   CUDA_KERNELS_MULTIPLY_OF(32, 16, 16, 17, 18, 19, 20, 21, 22)
   CUDA_KERNELS_MULTIPLY_OF(64, 32, 32, 33, 34, 35, 36, 37, 38)
   CUDA_KERNELS_MULTIPLY_OF(80, 40, 40, 41, 42, 43, 44, 45, 46)
   CUDA_KERNELS_MULTIPLY_OF(96, 48, 48, 49, 50, 51, 52, 53, 54)
   CUDA_KERNELS_MULTIPLY_OF(128, 64, 64, 65, 66, 67, 68, 69, 70)
+  CUDA_KERNELS_MULTIPLY_OF(160, 80, 80, 81, 82, 83, 84, 85, 86)
   CUDA_KERNELS_MULTIPLY_OF(192, 96, 96, 97, 98, 99, 100, 101, 102)
+  CUDA_KERNELS_MULTIPLY_OF(224, 112, 112, 113, 114, 115, 116, 117, 118)
   CUDA_KERNELS_MULTIPLY_OF(256, 128, 128, 129, 130, 131, 132, 133, 134)
 #undef CUDA_KERNELS_MULTIPLY_OF
 }

@@ -129,7 +129,7 @@ def declare(of: Format, dtype: str) -> cd.Choice:
             declare_kernel(of, dtype, tall_8),
             declare_kernel(of, dtype, wide_16, n <= FEW_ROWS),
             declare_kernel(of, dtype, tall_16),
-            *many.declare_kernels(of, dtype, cd.Implementation(**launch(of, dtype, tall_16))),
+            *many.declare_kernels(of, dtype, launch(of, dtype, tall_16)),
         ],
     )
 

@@ -108,7 +108,7 @@ def _groups(name: str, function: str, template: str, *numbers: str) -> Format:
 Q4_0 = _blocks("q4_0", dequantise_q4_0, "Q4<{}, false>", 36, 144, 1400)
 Q4_1 = _blocks("q4_1", dequantise_q4_1, "Q4<{}, true>", 40, 176, 1700)
 Q8_0 = _blocks("q8_0", dequantise_q8_0, "Q8<{}>", 68, 272, 1500)
-Q4_K = _blocks("q4_k", dequantise_q4_k, "Q4K<{}>", 48, 144, 1900)
+Q4_K = _blocks("q4_k", dequantise_q4_k, "Q4K<{}>", 48, 144, 1700)
 INT4 = _groups("int4", "quantised_many", "Groups4<{0}, false>, unsigned char, {0}", "scales")
 INT4_ZEROS = _groups("int4_zeros", "quantised_many_zeros", "Groups4<{}, true>", "scales", "zeros")
 

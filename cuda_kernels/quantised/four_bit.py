@@ -272,9 +272,7 @@ def declare(layout: Layout, dtype: str) -> cd.Choice:
         declare_kernel(layout, dtype, TALL_8),
         declare_kernel(layout, dtype, WIDE_16, n <= FEW_ROWS),
         declare_kernel(layout, dtype, layout.tall_16),
-        *many.declare_kernels(
-            layout.format, dtype, cd.Implementation(**launch(layout, dtype, layout.tall_16))
-        ),
+        *many.declare_kernels(layout.format, dtype, launch(layout, dtype, layout.tall_16)),
     ]
     return cd.Choice(f"{layout.name}_{dtype}", kernels)
 

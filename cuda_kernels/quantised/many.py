@@ -1,14 +1,15 @@
 """Products of many rows of x with quantised weights: the declarations for `quantised_many*.cu`.
 
 One kernel for every memory layout of weights; a name says the rows of x of a tile, as
-`int4_f16_many128`, and how many blocks share k: `many128_split2`. Weights are rounded to the type
+`int4_f16_many128`, how many blocks share k: `many128_split2`, and whether they share the last tiles
+equally: `many256_stream_k`. Weights are rounded to the type
 of x after they are multiplied by their scales, as if they were dequantised first; fp8 with a scale
 for whole rows is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,6 +28,8 @@ TILE_ROWS = 128
 """Of weights, there."""
 SHARED_BYTES = 227 * 1024
 """The most of a block on sm_90."""
+LEAST_GAIN, MOST_PARTS = 6, 8
+"""As in `stream_k.cuh`: the stages that sharing has to save, and the parts of a tile."""
 n = cd.dim("n")
 
 
@@ -56,14 +59,16 @@ class WarpTile:
         """Rows of x."""
         return 8 * self.eights * self.wide
 
-    def implementation(self, of: Format, dtype: str) -> dict[str, Any]:
+    def implementation(
+        self, of: Format, dtype: str, *, has_scratch: bool = False
+    ) -> dict[str, Any]:
         """The launch, with as many stages as every GPU has room for."""
         stage = self.columns * 2 * STEP + self.rows * of.pitch
         stages = min(self.stages, LEAST_SHARED_BYTES // stage)
         shape = self.tiles, self.tall, self.eights, self.wide, self.deep, stages
         return {
             "source": "quantised_many.cu",
-            "entry": _entry(of, dtype, shape),
+            "entry": _entry(of, dtype, shape, has_scratch),
             "block": 32 * self.tall * self.wide * self.deep,
             "grid": cd.ceildiv(n, self.rows) * cd.ceildiv(cd.batch, self.columns),
             "dynamic_shared_memory": stages * stage,
@@ -77,6 +82,8 @@ class WarpgroupTile:
     columns: int
     split: int = 1
     """Blocks of a cluster that share the k of a tile."""
+    stream_k: bool = False
+    """Whether blocks share the last tiles, and add up parts of k through scratch memory."""
 
     def deep(self, of: Format) -> int:
         """Pairs of warpgroups that share k: two for blocks of GGUF, whose floats take longer to
@@ -91,8 +98,33 @@ class WarpgroupTile:
 
     @property
     def name(self) -> str:
-        """The rows of x, and in how many parts k is."""
-        return f"many{self.columns}" + (f"_split{self.split}" if self.split > 1 else "")
+        """The rows of x, and how blocks share k."""
+        shared = "_stream_k" if self.stream_k else f"_split{self.split}" if self.split > 1 else ""
+        return f"many{self.columns}{shared}"
+
+    def tiles(self) -> Expr:
+        """Of a call."""
+        return cd.ceildiv(n, TILE_ROWS) * cd.ceildiv(cd.batch, self.columns)
+
+    def blocks(self, of: Format) -> Expr:
+        """In the grid: without clusters, as many as are busy."""
+        if self.split > 1:
+            return self.tiles() * self.split
+        parts = cd.ceildiv(of.k, 4 * STEP) if self.stream_k else 1
+        return cd.minimum(MULTIPROCESSORS, self.tiles() * parts)
+
+    def scratch(self, of: Format) -> list[cd.Scratch]:
+        """Where blocks share tiles, two parts of each, and 16 bytes a part that say whether it
+        is there.
+        """
+        floats = self.blocks(of) * (2 * TILE_ROWS * self.columns + 8)
+        some = cd.where(self.gain(of) < LEAST_GAIN, 1, floats)
+        return [cd.Scratch("partial_results", "f32", [some])] if self.stream_k else []
+
+    def gain(self, of: Format) -> Expr:
+        """The stages by which the last wave is shorter if blocks share its tiles equally."""
+        stages, left = cd.ceildiv(of.k, 4 * STEP), self.tiles() % MULTIPROCESSORS
+        return cd.where(left > 0, stages - cd.ceildiv(left * stages, MULTIPROCESSORS), 0)
 
     def stages(self, of: Format) -> tuple[int, int]:
         """Of 64 of k of x, and of 256 of k of weights: as many as have room."""
@@ -110,19 +142,19 @@ class WarpgroupTile:
         of_x, of_weights = self.stages(of)
         stages = of_x * self.columns * 2 * STEP + of_weights * TILE_ROWS * of.wide_pitch
         shape = self.columns, of_x, of_weights, self.split, self.deep(of)
-        tiles = cd.ceildiv(n, TILE_ROWS) * cd.ceildiv(cd.batch, self.columns)
         return {
             "source": "quantised_many_sm90a.cu",
-            "entry": _entry(of, dtype, shape),
+            "entry": _entry(of, dtype, shape, self.stream_k),
             "block": 128 + 256 * self.deep(of),
-            "grid": tiles * self.split if self.split > 1 else cd.minimum(MULTIPROCESSORS, tiles),
+            "grid": self.blocks(of),
             "cluster": self.split,
             "dynamic_shared_memory": -(-(stages + self.other_bytes(of)) // 1024) * 1024,
         }
 
 
-def _entry(of: Format, dtype: str, shape: Sequence[int]) -> str:
-    arguments = ", ".join([of.template(C_TYPES[dtype]), *map(str, shape)])
+def _entry(of: Format, dtype: str, shape: Sequence[int], has_scratch: bool) -> str:
+    scratch = ["float*"] if has_scratch else []
+    arguments = ", ".join([of.template(C_TYPES[dtype]), *map(str, shape), *scratch])
     return f"cuda_kernels::{of.function}<{arguments}>"
 
 
@@ -143,13 +175,15 @@ def declare_kernel(
 
     `sm_90` is what H100s take in code without warpgroups, if not what is for sm_80.
     """
-    on_sm_80 = cd.Implementation(**sm_80.implementation(of, dtype))
+    scratch = sm_90a.scratch(of)
+    on_sm_80 = cd.Implementation(**sm_80.implementation(of, dtype, has_scratch=bool(scratch)))
     return cd.Kernel(
         f"{of.name}_{dtype}_{name}",
         operands=[
             cd.In("x", dtype, [..., of.k]),
             *of.operands(dtype),
             cd.Out("y", dtype, [..., n]),
+            *scratch,
             cd.Scalar("batch", "i32", cd.batch),
             cd.Scalar("n", "i32", n),
             cd.Scalar("k", "i32", of.k),
@@ -163,35 +197,54 @@ def declare_kernel(
         },
         reference=of.product,
         flops=2 * cd.batch * n * of.k,
-        **ON_CPU.implementation(of, dtype),
+        **ON_CPU.implementation(of, dtype, has_scratch=bool(scratch)),
     )
 
 
-CLUSTERS = {1: MULTIPROCESSORS, 2: MULTIPROCESSORS // 2, 3: 36, 4: 30}
+CLUSTERS = {2: MULTIPROCESSORS // 2, 3: 36, 4: 30}
 """By their blocks, as many as fit at once, one block to a multiprocessor: a part of the GPU has 16
 or 18 of these."""
-ROW_NS, BLOCK_NS, SPLIT_ROW_NS = 6, 2600, 30
+ROW_NS, BLOCK_NS, SPLIT_ROW_NS = 5, 2300, 13
+PARTS_NS, PART_ROW_NS = 4500, 13
+"""Of a block whose tiles have parts, and of each part that the last block adds."""
 
 
 def cost(of: Format, tile: WarpgroupTile) -> Expr:
     """Nanoseconds that a form takes on an H200, but for the launch: waves of tiles, and the stages,
     the start and the end of each.
     """
-    tiles = cd.ceildiv(n, TILE_ROWS) * cd.ceildiv(cd.batch, tile.columns)
-    waves = cd.ceildiv(tiles, CLUSTERS[tile.split])
-    stages = cd.ceildiv(of.k, 4 * STEP * tile.split)
+    stages, tiles = cd.ceildiv(of.k, 4 * STEP), tile.tiles()
     stage = of.stage_ns * (4 if tile.deep(of) == 1 else 3) // 4 + tile.columns * ROW_NS
-    ends = BLOCK_NS + (tile.columns * SPLIT_ROW_NS if tile.split > 1 else 0)
-    return waves * (stages * stage + ends)
+    if not tile.stream_k:
+        end = BLOCK_NS + tile.columns * SPLIT_ROW_NS
+        return cd.ceildiv(tiles, CLUSTERS[tile.split]) * (
+            cd.ceildiv(stages, tile.split) * stage + end
+        )
+    waves, left = tiles // MULTIPROCESSORS, tiles % MULTIPROCESSORS
+    gain, of_left = tile.gain(of), cd.ceildiv(MULTIPROCESSORS, cd.maximum(left, 1))
+    parts = cd.where(waves > 0, 2, cd.minimum(of_left, MOST_PARTS))
+    least = cd.where(waves > 0, 0, cd.ceildiv(stages, MOST_PARTS))
+    share = cd.maximum(stages - gain, least) * stage
+    shared = share + PARTS_NS + parts * tile.columns * PART_ROW_NS
+    last = cd.where(gain < LEAST_GAIN, stages * stage, shared) + BLOCK_NS
+    return waves * (stages * stage + BLOCK_NS) + cd.where(left > 0, last, 0)
 
 
-FEW = {rows: [WarpgroupTile(rows, split) for split in (4, 3, 2, 1)] for rows in (32, 64)}
-"""By the most rows of x."""
-MANY = [
-    WarpgroupTile(256),
-    *(WarpgroupTile(192, split) for split in (2, 1)),
-    *(WarpgroupTile(128, split) for split in (4, 3, 2, 1)),
+def _tiles(columns: int) -> list[WarpgroupTile]:
+    """Of so many rows of x, with every way to share k."""
+    clusters = [WarpgroupTile(columns, split) for split in (4, 3, 2)]
+    return [*clusters, WarpgroupTile(columns, stream_k=True)]
+
+
+LARGER = [
+    WarpgroupTile(256, stream_k=True),
+    WarpgroupTile(224, stream_k=True),
+    WarpgroupTile(192, split=2),
+    WarpgroupTile(160, stream_k=True),
+    *_tiles(128),
 ]
+FORMS = [(32, _tiles(32)), (128, [*_tiles(64), *LARGER]), (None, LARGER)]
+"""Up to so many rows of x, what is compared."""
 ON_SM_80 = {
     32: WarpTile(1, 4, 4, 1, 2, 5),
     64: WarpTile(1, 4, 8, 1, 2, 4),
@@ -201,20 +254,26 @@ ON_SM_80 = {
 
 
 def declare_kernels(
-    of: Format, dtype: str, few: cd.Implementation | None = None
+    of: Format, dtype: str, few: Mapping[str, Any] | None = None
 ) -> list[cd.Kernel]:
     """The kernels for any number of rows of x, in the order of a choice.
 
     Of those for as many rows the one that costs least is taken. Up to 32 rows, code for H100s
-    without warpgroups is `few`, if there is one for 16 rows: that takes 0.7 of the time.
+    without warpgroups is `few`, the launch of a kernel for 16 rows, if there is one: that takes
+    0.7 of the time. With stream-K, its template ends with the type of scratch memory, too.
     """
     kernels = []
-    for rows, tiles in [*FEW.items(), (None, MANY)]:
+    for rows, tiles in FORMS:
         fits = [] if rows is None else [cd.batch <= rows]
         for i, tile in enumerate(tiles):
+            if tile in LARGER and rows is not None:
+                continue
             cheapest = [cost(of, tile) <= cost(of, other) for other in tiles[i + 1 :]]
             sm_80 = ON_SM_80[min(tile.columns, max(ON_SM_80))]
-            sm_90 = few if rows == 32 else None
+            sm_90 = None
+            if few is not None and rows == 32:
+                entry = few["entry"][:-1] + ", float*>" if tile.stream_k else few["entry"]
+                sm_90 = cd.Implementation(**{**few, "entry": entry})
             kernels.append(
                 declare_kernel(of, dtype, tile.name, sm_80, tile, *fits, *cheapest, sm_90=sm_90)
             )

@@ -95,10 +95,11 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_blocks_row(con
 }
 
 template <class T, bool HasMinimum, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
-          bool IsRolled>
+          bool IsRolled, class... Scratch>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_blocks(const T* __restrict__ x,
                                                                const unsigned char* __restrict__ weight,
                                                                T* __restrict__ y,
+                                                               Scratch...,
                                                                int batch,
                                                                int n,
                                                                int k,
@@ -225,11 +226,12 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_zeros_r
 }
 
 template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
-          bool IsRolled>
+          bool IsRolled, class... Scratch>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups(const T* __restrict__ x,
                                                                const unsigned char* __restrict__ weight,
                                                                const T* __restrict__ scales,
                                                                T* __restrict__ y,
+                                                               Scratch...,
                                                                int batch,
                                                                int n,
                                                                int k,
@@ -239,12 +241,13 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups(const T
 }
 
 template <class T, int Tiles, int Columns, int Warps, int Stages, int Resident, int Team,
-          bool IsRolled>
+          bool IsRolled, class... Scratch>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_groups_zeros(const T* __restrict__ x,
                                                                      const unsigned char* __restrict__ weight,
                                                                      const T* __restrict__ scales,
                                                                      const T* __restrict__ zeros,
                                                                      T* __restrict__ y,
+                                                                     Scratch...,
                                                                      int batch,
                                                                      int n,
                                                                      int k,

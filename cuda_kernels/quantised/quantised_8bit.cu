@@ -262,11 +262,13 @@ __global__ void __launch_bounds__(32 * Warps, Resident) quantised_8bit_row(const
 }
 
 // A block: 16 * Tiles rows of W and Columns of x. Its warps take 64 * Pieces of k each, round-robin.
-template <class T, class Number, bool HasGroups, int Tiles, int Columns, int Warps, int Pieces, int Resident>
+template <class T, class Number, bool HasGroups, int Tiles, int Columns, int Warps, int Pieces, int Resident,
+          class... Scratch>
 __global__ void __launch_bounds__(32 * Warps, Resident) quantised_8bit_few(const T* __restrict__ x,
                                                                            const Number* __restrict__ weight,
                                                                            const float* __restrict__ scales,
                                                                            T* __restrict__ y,
+                                                                           Scratch...,
                                                                            int batch,
                                                                            int n,
                                                                            int k,

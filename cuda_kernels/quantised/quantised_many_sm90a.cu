@@ -6,13 +6,17 @@
 //   2 consumer warpgroups                      64 rows of W each: words -> floats, A in registers; x: B
 //
 // A consumer makes the floats of the next 64 of k while tensor cores multiply the last ones. With `Deep` 2 there are four
-// consumers, two of which take every other 64 of k. Blocks are persistent, or, for few tiles, the `Split` blocks of a
-// cluster take a part of k each, and reduce through distributed shared memory, in the order of the blocks.
+// consumers, two of which take every other 64 of k. Blocks are persistent. For few tiles, the `Split` blocks of a cluster take
+// a part of k each, and reduce through distributed shared memory, in the order of the blocks. With stream-K, blocks share
+// the last tiles equally (../include/stream_k.cuh): sums of a part of k go to scratch memory, and the block that finds all
+// parts of a tile there adds them up, in the order of k.
 //
-// Memory traffic: W once for each 8 * Columns rows of x, and x once for each few rows of W that run at the same time.
+// Memory traffic: W once for each 8 * Columns rows of x, and x once for each few rows of W that run at the same time. A part
+// of a tile is written once and read once, 512 bytes for each row of x.
 
 #include "../include/mbarrier.cuh"
 #include "../include/quantised_many.cuh"
+#include "../include/stream_k.cuh"
 #include "../include/tensor_map.cuh"
 #include "../include/wgmma_registers.cuh"
 
@@ -26,6 +30,9 @@ template <int Threads>
 __device__ __forceinline__ void sync_consumers() {
   asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");
 }
+
+// The two warpgroups that finish a tile.
+__device__ __forceinline__ void sync_finishers() { asm volatile("bar.sync 4, 256;" ::: "memory"); }
 
 // Stores four 8 x 8 matrices of 16 bits, transposed.
 __device__ __forceinline__ void store_transposed(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
@@ -46,6 +53,7 @@ struct alignas(1024) ManyStorage {
   unsigned char rest[WeightStages * kWeights + kBoxes + kOthers];
   alignas(128) TensorMap staging;
   const TensorMap* map;  // of x, or null
+  int is_last;           // whether all parts of the tile are there
   Barrier full[Stages], empty[Stages], weights_full[WeightStages], weights_empty[WeightStages];
   static_assert(Split == 1 || Columns * kPitch * 4 <= Stages * Columns * 128 + WeightStages * kWeights, "room for sums");
 
@@ -72,9 +80,66 @@ __device__ __forceinline__ void copy_x(const T* x, int k, int m, int column, int
   }
 }
 
-template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
+// The tiles of a block, with its part of their k: those of a cluster, if several blocks share each tile's k.
+template <int Split>
+struct ClusterTiles {
+  int tiles, index, first, stages;
+
+  __device__ __forceinline__ ClusterTiles(int all, int of_k)
+      : tiles(all), index(static_cast<int>(blockIdx.x) / Split), first(0), stages(of_k) {
+    if constexpr (Split > 1) {
+      const int each = (of_k + Split - 1) / Split;
+      first = cluster_rank() * each;
+      stages = max(1, min(each, of_k - first));  // past the end of k, of zeros
+    }
+  }
+  __device__ __forceinline__ bool there() const { return index < tiles; }
+  __device__ __forceinline__ void next() { index += static_cast<int>(gridDim.x) / Split; }
+  __device__ __forceinline__ int tile() const { return index; }
+  __device__ __forceinline__ int begin() const { return first; }
+  __device__ __forceinline__ int count() const { return stages; }
+};
+
+// By two warpgroups: writes a block's sums of a part of k, and if all parts are there, adds them up; else returns false.
+template <int Columns>
+__device__ __forceinline__ bool add_parts(const StreamK& turns, float* partial_results, float (&sums)[Columns / 2], int* is_last) {
+  constexpr int kFours = Columns / 8;  // of a thread
+  const int thread = threadIdx.x % 256 ^ 128, blocks = static_cast<int>(gridDim.x);
+  const auto partial = [&](int block, int slot) {
+    return reinterpret_cast<float4*>(partial_results) + (block * 2 + slot) * (kFours * 256) + thread;
+  };
+  const Arrivals<1> arrivals{partial_results + static_cast<size_t>(blocks) * 2 * kTileRows * Columns, blocks};
+  const Piece& piece = turns.piece;
+  const auto sync = [] { sync_finishers(); };
+  const int own = blockIdx.x, first = turns.work.first_worker(piece), last = turns.work.last_worker(piece);
+  const int first_slot = turns.work.first_slot(piece, first);
+  int next = first + 1;
+  // The first part is most often the last to be done: its block has that of its next tile behind it.
+  if (own != first || !arrivals.others_are_there(0, next, last, is_last, thread, sync)) {
+    float4* const to = partial(own, piece.slot());
+#pragma unroll
+    for (int s = 0; s < kFours; ++s)
+      __stcg(to + s * 256, make_float4(sums[4 * s], sums[4 * s + 1], sums[4 * s + 2], sums[4 * s + 3]));
+    if (!arrivals.is_last(0, own, piece.slot(), first, first_slot, last, is_last, thread, sync)) return false;
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
+    next = first;
+  }
+#pragma unroll 1
+  for (int each = next; each <= last; ++each) {
+    const float4* const from = partial(each, each == first ? first_slot : 0);
+#pragma unroll
+    for (int s = 0; s < kFours; ++s) {
+      const float4 four = __ldcg(from + s * 256);
+      sums[4 * s] += four.x, sums[4 * s + 1] += four.y, sums[4 * s + 2] += four.z, sums[4 * s + 3] += four.w;
+    }
+  }
+  return true;
+}
+
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep, bool IsStreamK>
 __device__ __forceinline__ void many(const typename Format::Element* __restrict__ x, const typename Format::Weights& of,
-                                     typename Format::Element* __restrict__ y, int m) {
+                                     typename Format::Element* __restrict__ y, float* partial_results, int m) {
   using T = typename Format::Element;
   using Storage = ManyStorage<Format, Columns, Stages, WeightStages, Split, Deep>;
   extern __shared__ __align__(1024) unsigned char raw[];
@@ -89,56 +154,54 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   __syncthreads();
 
   const ManyTiles tiles(of.n, m, kTileRows, Columns);
-  const int rank = Split > 1 ? cluster_rank() : 0;
-  const int first = blockIdx.x / Split, stride = gridDim.x / Split;
-  const int all = (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps), each = (all + Split - 1) / Split;
-  const int first_stage = Split > 1 ? rank * each : 0, stages = max(1, min(each, all - first_stage));
-  const int first_step = first_stage * kWideSteps;
-  const int steps = stages * kWideSteps;  // past the end of k, of zeros
+  typename Choose<IsStreamK, StreamK, ClusterTiles<Split>>::Type turns(tiles.count(), (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps));
   const bool packs = of.n % 8 == 0 && aligned(y);
   PipelineState<Stages> state;
   PipelineState<WeightStages> weights_state;
   int row, column;
-  const auto place = [&](int index) {
-    tiles.place(index, row, column);
+  const auto place = [&] {
+    tiles.place(turns.tile(), row, column);
     row *= kTileRows, column *= Columns;
   };
 
+  // Scales in f32 take consumers more registers, and producers fewer than zeros do.
+  constexpr bool has_wide_numbers = Format::kHasNumbers && sizeof(*of.scales) == sizeof(float);
+  constexpr int kProducerRegisters = Deep > 1 ? 64 : has_wide_numbers ? 56 : 72;
   if (warp < 4) {
-    deallocate_registers<Deep == 1 ? 72 : 64>();
+    deallocate_registers<kProducerRegisters>();
     if (warp == 0) {
       const TensorMap* map = nullptr;
       if (aligned(x)) map = make_tensor_map<T>(&memory.staging, {x, of.k, m, 1, min(m, Columns)});
       if (lane == 0) memory.map = map;
       if (map != nullptr && lane == 0) acquire_tensor_map(map);
-      for (int index = first; index < tiles.count(); index += stride) {
-        place(index);
+      for (; turns.there(); turns.next()) {
+        place();
 #pragma unroll 1
-        for (int i = 0; i < steps; ++i, state.advance()) {
+        for (int i = turns.begin() * kWideSteps, end = i + turns.count() * kWideSteps; i < end; ++i, state.advance()) {
           Barrier* const full = &memory.full[state.stage];
           wait(&memory.empty[state.stage], state.phase ^ 1);
           if (map == nullptr) {
-            copy_x<T, Columns>(x, of.k, m, column, first_step + i, memory.x[state.stage]);
+            copy_x<T, Columns>(x, of.k, m, column, i, memory.x[state.stage]);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads what threads wrote
             __syncwarp();
             if (lane == 0) arrive(full);
           } else if (lane == 0) {
             arrive_and_expect(full, min(m, Columns) * 128);
-            tma_load(memory.x[state.stage], map, full, (first_step + i) * kStepK, column, 0);
+            tma_load(memory.x[state.stage], map, full, i * kStepK, column, 0);
           }
         }
       }
     } else {
       WeightCopier<Format> copier(of, threadIdx.x - 32);
-      for (int index = first; index < tiles.count(); index += stride) {
-        place(index);
+      for (; turns.there(); turns.next()) {
+        place();
         copier.start(row);
 #pragma unroll 1
-        for (int i = 0; i < stages; ++i, weights_state.advance()) {
+        for (int i = turns.begin(), end = i + turns.count(); i < end; ++i, weights_state.advance()) {
           unsigned char* const to = memory.weights(weights_state.stage);
           Barrier* const full = &memory.weights_full[weights_state.stage];
           wait(&memory.weights_empty[weights_state.stage], weights_state.phase ^ 1);
-          copier.copy(first_stage + i, to);
+          copier.copy(i, to);
           arrive_after_copies(full);
           arrive(full);  // after its own stores, too
         }
@@ -146,7 +209,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
     }
     if constexpr (Split > 1) cluster_sync(), cluster_sync();  // as the consumers, who have registers for the reduction
   } else {
-    allocate_registers<Deep == 1 ? 216 : 104>();
+    allocate_registers<(Deep > 1 ? 104 : kProducerRegisters == 56 ? 224 : 216)>();
     const int group = (warp / 4 - 1) % 2, depth = (warp / 4 - 1) / 2;
     const int g = lane / 4, t = lane % 4, own_row = 64 * group + 16 * (warp % 4) + g;
     const auto release = [&](Barrier* barrier) {
@@ -154,13 +217,13 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
       if (lane == 0) arrive(barrier);
     };
     if (Deep > 1 && depth == 1) state.advance();
-    for (int index = first; index < tiles.count(); index += stride) {
-      place(index);
+    for (; turns.there(); turns.next()) {
+      place();
       float sums[Columns / 2];
       unsigned even[4][4], odd[4][4];
       constexpr int of_stage = kWideSteps / Deep;  // the own steps: all, or of each two one
       Format format;
-      format.start(of, row + own_row, first_step + (Format::kHasNumbers ? 0 : depth));
+      format.start(of, row + own_row, turns.begin() * kWideSteps + (Format::kHasNumbers ? 0 : depth));
       if constexpr (!Format::kHasNumbers) format.request(), format.template skip<Deep - 1>();
       const unsigned char* from;  // the lane's first row of the stage
       const auto begin_stage = [&] {
@@ -191,6 +254,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
         last = state.stage;
         state.advance(Deep);
       };
+      const int stages = turns.count();
       begin_stage();
       expand(even, 0);
 #pragma unroll 1
@@ -221,6 +285,10 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
 #pragma unroll
         for (int s = 0; s < Columns / 2; ++s)
           if (depth == 0) sums[s] += memory.others()[s * 256 + thread];
+      }
+      if constexpr (IsStreamK) {
+        if (depth > 0) continue;
+        if (!turns.is_whole() && !add_parts<Columns>(turns, partial_results, sums, &memory.is_last)) continue;
       }
       if constexpr (Format::kScalesRows) {
 #pragma unroll
@@ -263,7 +331,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
           for (int e = 0; e < 4; ++e)
             if (depth == 0) partial[(8 * s + 2 * t + e % 2) * Storage::kPitch + own_row + e / 2 * 8] = sums[4 * s + e];
         cluster_sync();
-        for (int s = rank * 256 * Deep + threadIdx.x - 128; s < Columns * kTileRows / 8; s += 256 * Deep * Split) {
+        for (int s = cluster_rank() * 256 * Deep + threadIdx.x - 128; s < Columns * kTileRows / 8; s += 256 * Deep * Split) {
           const int c = s / (kTileRows / 8), r = s % (kTileRows / 8) * 8;
           if (column + c >= m || row + r >= of.n) continue;
           float values[8] = {};
@@ -286,28 +354,35 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   if (threadIdx.x == 0 && memory.map != nullptr) give_back(memory.map);
 }
 
-// Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none.
-template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
+// Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none. Scratch: float*, for
+// stream-K, or nothing.
+template <class... Scratch>
+__device__ __forceinline__ float* first_of(Scratch... scratch) {
+  float* const places[] = {scratch..., nullptr};
+  return places[0];
+}
+
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep, class... Scratch>
 __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many_blocks(const typename Format::Element* x, const unsigned char* weight, typename Format::Element* y,
-                          int batch, int n, int k, int parts) {
-  many<Format, Columns, Stages, WeightStages, Split, Deep>(x, {weight, nullptr, nullptr, n, k, parts}, y, batch);
+                          Scratch... partial_results, int batch, int n, int k, int parts) {
+  many<Format, Columns, Stages, WeightStages, Split, Deep, sizeof...(Scratch) == 1>(x, {weight, nullptr, nullptr, n, k, parts}, y, first_of(partial_results...), batch);
 }
 
-template <class Format, class Byte, class Scale, int Columns, int Stages, int WeightStages, int Split, int Deep>
+template <class Format, class Byte, class Scale, int Columns, int Stages, int WeightStages, int Split, int Deep, class... Scratch>
 __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many(const typename Format::Element* x, const Byte* weight, const Scale* scales,
-                   typename Format::Element* y, int batch, int n, int k, int parts) {
-  many<Format, Columns, Stages, WeightStages, Split, Deep>(
-      x, {reinterpret_cast<const unsigned char*>(weight), scales, nullptr, n, k, parts}, y, batch);
+                   typename Format::Element* y, Scratch... partial_results, int batch, int n, int k, int parts) {
+  many<Format, Columns, Stages, WeightStages, Split, Deep, sizeof...(Scratch) == 1>(
+      x, {reinterpret_cast<const unsigned char*>(weight), scales, nullptr, n, k, parts}, y, first_of(partial_results...), batch);
 }
 
-template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep, class... Scratch>
 __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many_zeros(const typename Format::Element* x, const unsigned char* weight,
                          const typename Format::Element* scales, const typename Format::Element* zeros,
-                         typename Format::Element* y, int batch, int n, int k, int parts) {
-  many<Format, Columns, Stages, WeightStages, Split, Deep>(x, {weight, scales, zeros, n, k, parts}, y, batch);
+                         typename Format::Element* y, Scratch... partial_results, int batch, int n, int k, int parts) {
+  many<Format, Columns, Stages, WeightStages, Split, Deep, sizeof...(Scratch) == 1>(x, {weight, scales, zeros, n, k, parts}, y, first_of(partial_results...), batch);
 }
 
 }  // namespace cuda_kernels

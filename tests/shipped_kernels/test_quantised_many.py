@@ -163,6 +163,73 @@ def test_stages_find_groups_of_any_size(tmp_path: Path) -> None:
         assert (groups[:, first, first:] == want[:, first:]).all()
 
 
+SHARED_TILES = """
+#include "stream_k.cuh"
+extern "C" __global__ void tiles(const int* sizes, int* owners, int* parts, int tiles, int stages) {
+  int* const own = parts + 8 * blockIdx.x;
+  for (int i = 0; i < 8; ++i) own[i] = -1;
+  for (cuda_kernels::StreamK turns(tiles, stages); turns.there(); turns.next()) {
+    int* const first = owners + turns.tile() * stages + turns.begin();
+    for (int i = 0; i < turns.count(); ++i) atomicAdd(first + i, blockIdx.x + 1);
+    if (turns.is_whole()) continue;
+    int* const part = own + 4 * turns.piece.slot();
+    part[0] = turns.tile();
+    part[1] = turns.work.first_worker(turns.piece);
+    part[2] = turns.work.last_worker(turns.piece);
+    part[3] = turns.work.first_slot(turns.piece, part[1]);
+  }
+}
+"""
+
+
+def test_stream_k_shares_tiles_equally(tmp_path: Path) -> None:
+    """Every stage of every tile is one block's, and all who have one agree where parts are."""
+    (tmp_path / "tiles.cu").write_text(SHARED_TILES)
+    tiles, stages, blocks = cd.dim("tiles"), cd.dim("stages"), cd.dim("blocks")
+    kernel = cd.Kernel(
+        "tiles",
+        source=tmp_path / "tiles.cu",
+        operands=[
+            cd.In("sizes", "i32", [tiles, stages, blocks]),
+            cd.InOut("owners", "i32", [tiles, stages]),
+            cd.Out("parts", "i32", [blocks, 2, 4]),
+            cd.Scalar("tile_count", "i32", tiles),
+            cd.Scalar("stage_count", "i32", stages),
+        ],
+        block=1,
+        grid=blocks,
+        include_dirs=[Path(cuda_kernels.__path__[0], "include")],
+    )
+    for count, of_tile, grid, shares in (
+        (86, 16, 132, False),  # the last wave would be 5 stages shorter
+        (86, 20, 132, True),
+        (40, 54, 132, True),
+        (3, 112, 132, True),
+        (258, 4, 132, False),
+        (340, 30, 132, True),
+        (5, 1, 5, False),
+    ):
+        sizes = np.zeros((count, of_tile, grid), np.int32)
+        owners, parts = kernel(sizes, np.zeros((count, of_tile), np.int32))
+        owners = owners - 1
+        assert ((owners >= 0) & (owners < grid)).all()
+        assert (parts[:, :, 0] >= 0).any() == shares
+        loads = np.bincount(owners.ravel(), minlength=grid)
+        least = -(-of_tile // 8) if shares else of_tile * -(-count // grid)
+        assert loads.max() <= max(1.2 * -(-count * of_tile // grid), least) + 1
+        for tile in range(count):
+            blocks_of = list(dict.fromkeys(owners[tile]))
+            held = [(b, slot) for b in range(grid) for slot in (0, 1) if parts[b, slot, 0] == tile]
+            if len(blocks_of) == 1:
+                assert held == []
+                continue
+            assert [b for b, _ in held] == blocks_of
+            assert len(held) <= 9
+            for _, first, last, first_slot in (parts[at] for at in held):
+                places = [(b, first_slot if b == first else 0) for b in range(first, last + 1)]
+                assert places == held
+
+
 def words(nibbles: Any, order: Any = range(8)) -> Any:
     """i32 of 8 numbers of 4 bits each, of the last axis, the first of `order` lowest."""
     groups = nibbles.reshape(*nibbles.shape[:-1], -1, 8).astype(np.uint32)
