@@ -18,6 +18,7 @@ ROOMS = {
 NEEDS = {
     "cpu.against_gpu": "a GPU and CuPy, to run",
     "cpu.instructions_against_gpu": "a GPU and CuPy, to run",
+    "cpu.triton_corpus": "PyTorch, Triton and the libraries",
     "gpu.calls": "a GPU, to run",
     "gpu.dispatch_chain": "a GPU, to run",
     "gpu.graphs": "a GPU and CuPy, to run",

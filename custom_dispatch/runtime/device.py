@@ -86,10 +86,7 @@ def hal_device(name: str, *, graphs: bool = False) -> Any:
         # IREE makes the context of the GPU that it opens that of the thread, and leaves it so.
         with access_to(name):
             # Not IREE's own cache: it would give a forked process the devices of its parent.
-            if gpu is None:
-                device = rt.get_device(_DRIVERS[name], cache=False)
-            else:
-                device = _open_cuda(gpu, graphs=graphs)
+            device = _open_cpu() if gpu is None else _open_cuda(gpu, graphs=graphs)
     except Exception as error:
         raise DeviceError(
             f"IREE could not open the device {name}.",
@@ -103,6 +100,21 @@ def hal_device(name: str, *, graphs: bool = False) -> Any:
 def name_of_hal(hal: Any) -> str | None:
     """The name of a device of IREE; None for one that others opened."""
     return next((name for name, device in _opened if device is hal), None)
+
+
+def _open_cpu() -> Any:
+    """IREE's device for the CPU, whose workers have stacks of 8 MiB, as other threads have.
+
+    They have 128 KiB by default, and a kernel with more values at once than that holds ends the
+    process: a Triton product of f32 was seen to take 180 KB. IREE reads the size when it makes the
+    driver; memory is taken as it is touched.
+    """
+    size = "--task_worker_stack_size"
+    rt.flags.parse_flags(f"{size}={8 << 20}")
+    try:
+        return rt.get_device(_DRIVERS["cpu"], cache=False)
+    finally:
+        rt.flags.parse_flags(f"{size}={128 << 10}")
 
 
 _KEPT = "*;*;100000"

@@ -32,6 +32,13 @@ def test_launches_run_as_they_are() -> None:
     assert out[3000] == 7  # a mask holds
 
 
+def test_autotuning_measures_nothing() -> None:
+    x = torch.zeros(64)
+    with triton_on_cpu():  # its second configuration does not compile
+        functions.first_of_two[(1,)](x)
+    assert x.unique().tolist() == [64]
+
+
 def test_views_and_absent_pointers() -> None:
     whole = torch.randn(4, 20)
     x, y = whole[:, 1:14], torch.zeros(4, 20)

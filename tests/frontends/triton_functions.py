@@ -52,6 +52,12 @@ def negate(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
         tl.store(y_ptr + i, -tl.load(x_ptr + i, mask=i < n), mask=i < n)
 
 
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 0})], [], warmup=1, rep=1)
+@triton.jit
+def first_of_two(x_ptr, BLOCK: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, BLOCK), BLOCK)
+
+
 @triton.jit
 def shifted(x_ptr, y_ptr, n, BY: tl.constexpr = 2, BLOCK: tl.constexpr = 1024):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -1,0 +1,185 @@
+"""Kernels of Triton from public libraries: built for two GPUs, and run on the CPU beside PyTorch.
+
+Each case calls an operation of a library on tensors of the CPU and compares what it gives, and
+its gradients, with PyTorch in f64. Every Triton function that it launches is then declared with
+the types, constants and facts of its first launch and built for sm_80 and sm_90a. A function runs
+right if every case that launches it agrees.
+
+    python -m benchmarks cpu.triton_corpus [LIBRARY ...] [--only CASE] [--checked] [--save]
+
+Each case runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import custom_dispatch as cd
+from benchmarks.cases.triton_corpus import LIBRARIES, checking
+from benchmarks.lib.report import RESULTS, about
+from benchmarks.lib.triton_launches import Recorded, looks_like_an_a100, recorded
+from custom_dispatch.testing import triton_on_cpu
+
+TARGETS = ("cuda:sm_80", "cuda:sm_90a")
+BAR = 0.95
+LONGEST_S = 900
+
+
+def run_case(run: checking.Case, known: set[str], built: bool) -> dict[str, Any]:
+    """What a case found, and how the functions built that no case before it launched."""
+    start = time.perf_counter()
+    checking.worst.clear()
+    with recorded() as launches:
+        error = _error_of(run)
+    result: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 1), "error": error}
+    result["largest_difference"] = float(f"{max(checking.worst, default=0.0):.1e}")
+    functions = {each.name: each for each in reversed(launches)}
+    result["functions"] = sorted(functions)
+    result["forms"] = len(launches)
+    if built:
+        new = [each for name, each in functions.items() if name not in known]
+        result["built"] = {each.name: _built(each) for each in new}
+    return result
+
+
+def _built(launch: Recorded) -> dict[str, str]:
+    """What building says for each target; empty where it builds."""
+    said = {}
+    for target in TARGETS:
+        said[target] = _error_of(lambda target=target: cd.build(launch.kernel(), [target]))
+    return said
+
+
+def _error_of(run: Callable[[], Any]) -> str:
+    try:
+        run()
+    except Exception as error:  # noqa: BLE001 - libraries raise many kinds
+        if "CORPUS_TRACE" in os.environ:
+            traceback.print_exc()
+        return f"{type(error).__name__}: {str(error)[:1500]}"
+    return ""
+
+
+def _in_process(work: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What work gives in a process of its own, or how that ended."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send(work(*arguments)))
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(LONGEST_S):
+            process.kill()
+            return _ended(f"took more than {LONGEST_S} s")
+        return dict(receiver.recv())
+    except EOFError:
+        process.join()
+        return _ended(f"the process ended with {process.exitcode}")
+    finally:
+        process.join()
+
+
+def _ended(how: str) -> dict[str, Any]:
+    return {"seconds": 0.0, "error": how, "functions": [], "forms": 0, "built": {}}
+
+
+def library_cases(library: str) -> dict[str, checking.Case]:
+    """The cases of a library, which is loaded as where an A100 is."""
+    found: dict[str, checking.Case] = {}
+    for name in LIBRARIES[library].files:
+        found |= importlib.import_module(f"benchmarks.cases.triton_corpus.{name}").CASES
+    return found
+
+
+def main() -> int:
+    """Run the cases that are asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("libraries", nargs="*", default=[])
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--checked", action="store_true")
+    parser.add_argument("--no-build", action="store_true")
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    torch.set_num_threads(1)  # threads of PyTorch's would be missing in a forked process
+    cases: dict[str, dict[str, Any]] = {}
+    for library in given.libraries or LIBRARIES:
+        known: set[str] = set()
+        with triton_on_cpu(checked=given.checked), looks_like_an_a100():
+            for name, run in library_cases(library).items():
+                if given.only and name not in given.only:
+                    continue
+                build = not (given.no_build or given.checked)
+                found = _in_process(run_case, run, known, build)
+                known |= {*found["functions"]}
+                cases[f"{library}.{name}"] = found
+                bad = [k for k, v in found.get("built", {}).items() if any(v.values())]
+                say = found["error"] or f"agrees to {found['largest_difference']:.0e}"
+                print(
+                    f"{library}.{name}: {found['functions']} {found['seconds']} s: {say}",
+                    flush=True,
+                )
+                for each in bad:
+                    print("  NOT BUILT", each, found["built"][each], flush=True)
+    summary = _summary(cases)
+    packages = {
+        each: version(LIBRARIES[each].distribution) for each in given.libraries or LIBRARIES
+    }
+    said = about("triton_corpus", ("triton", "torch"))
+    content = {"about": {**said, "libraries": packages}, "summary": summary, "cases": cases}
+    print(json.dumps(summary, indent=1))
+    if given.out or given.save:
+        name = "triton_corpus_checked.json" if given.checked else "triton_corpus.json"
+        (given.out or RESULTS / name).write_text(json.dumps(content, indent=1) + "\n")
+    return 0 if all(each >= BAR for each in summary["shares"].values()) else 1
+
+
+def _summary(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    functions: dict[str, dict[str, Any]] = {}
+    for case, found in cases.items():
+        library = case.partition(".")[0]
+        for name in found["functions"]:
+            one = functions.setdefault(f"{library}.{name}", {"wrong": []})
+            one["wrong"] += [case] * bool(found["error"])
+        for name, said in found.get("built", {}).items():
+            functions[f"{library}.{name}"]["built"] = [t for t in TARGETS if not said[t]]
+    kernels = [*functions.values()]
+    counts: dict[str, Any] = {"kernels": len(kernels), "cases": len(cases)}
+    shares = {}
+    for target in TARGETS:
+        if any("built" in each for each in kernels):
+            counts[target] = sum(target in each.get("built", ()) for each in kernels)
+            shares[target] = counts[target] / max(len(kernels), 1)
+    running = [each for each in kernels if TARGETS[0] in each.get("built", TARGETS)]
+    counts["agree"] = sum(not each["wrong"] for each in running)
+    shares["agree"] = counts["agree"] / max(len(running), 1)
+    failed = {case: found["error"] for case, found in cases.items() if found["error"]}
+    wrong = sorted(name for name, each in functions.items() if each["wrong"])
+    libraries = {}
+    for name in functions:
+        library = name.partition(".")[0]
+        libraries[library] = libraries.get(library, 0) + 1
+    return {
+        **counts,
+        "shares": shares,
+        "by_library": libraries,
+        "not_right": wrong,
+        "failed": failed,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
