@@ -180,6 +180,28 @@ def compare(shape: Shape, values: str, found: np.ndarray) -> None:
     assert (error <= 2.0**-digits * size[finite]).all(), what
 
 
+def test_products_of_doubles(run_ptx: Runner) -> None:
+    """Of integers that f32 does not hold; C's two columns come from %c and %a."""
+    random = generator("doubles")
+    sources = [random.integers(-(1 << 24), 1 << 24, ROWS).astype(np.float64) for _ in "abc"]
+    table = Table([source.view(np.uint64) for source in sources], 64)
+
+    def product(side: int) -> Callable[..., list[int | None]]:
+        def want(*words: list[int]) -> list[int | None]:
+            a, b, c = (np.array(word, np.uint64).view(np.float64) for word in words)
+            whole = a.reshape(8, 4) @ b.reshape(8, 4).T  # of columns that lie one after another
+            mine = [whole[lane // 4, lane % 4 * 2 + side] for lane in range(32)]
+            return (mine + (a if side else c)).view(np.uint64).tolist()
+
+        return want
+
+    opcode = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"
+    for side, taken in enumerate(("{%d, where}", "{where, %d}")):
+        text = f"{{ .reg .b64 where; {opcode} {taken}, {{%a}}, {{%b}}, {{%c, %a}}; }}"
+        table.add_of_warp(text, product(side))
+    check_tables(run_ptx, [table])
+
+
 TAKEN = (
     "st.shared.v4.b32 [%s], {%a, %b, %c, %a}; mov.u32 %e, %tid.x; xor.b32 %e, %e, 5;"
     "mov.u32 %f, place; mad.lo.u32 %e, %e, 16, %f; bar.warp.sync -1;"

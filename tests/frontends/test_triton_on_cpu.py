@@ -49,6 +49,16 @@ def test_views_and_absent_pointers() -> None:
     torch.testing.assert_close(y[:, :13], x * 2 + whole[0, :13])
 
 
+def test_launches_take_more_than_modules_pass() -> None:
+    """40 pointers, numbers of 64 and 32 bits, and floats of each size."""
+    tensors = tuple(torch.arange(40.0).unbind())
+    scales = tuple(-(1 << 40) if i == 3 else -i for i in range(40))
+    out = torch.zeros(1, dtype=torch.float64)
+    with triton_on_cpu():
+        functions.sum_of[(1,)](tensors, scales, 0.5, 1e-9, out, COUNT=40)
+    assert out.item() == 0.5 + 1e-9 - 3 * (1 << 40) - sum(i * i for i in range(40) if i != 3)
+
+
 def test_checked_names_the_line_of_an_access_behind_the_end() -> None:
     lines = Path(functions.__file__).read_text().splitlines()
     line = 1 + next(i for i, text in enumerate(lines) if "behind the end" in text)

@@ -65,6 +65,14 @@ def shifted(x_ptr, y_ptr, n, BY: tl.constexpr = 2, BLOCK: tl.constexpr = 1024):
 
 
 @triton.jit
+def sum_of(tensors, scales, half: tl.float16, wide: tl.float64, out_ptr, COUNT: tl.constexpr):
+    total = half.to(tl.float64) + wide
+    for i in tl.static_range(COUNT):
+        total += tl.load(tensors[i]) * scales[i]
+    tl.store(out_ptr, total)
+
+
+@triton.jit
 def too_far(x_ptr, y_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(y_ptr + i, tl.load(x_ptr + i + 1))  # its last element is behind the end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from custom_dispatch.ptx import Instruction, Integer, Vector
+from custom_dispatch.ptx import Instruction, Integer, elements_of
 
 _WARP_WORDS: Final = {"shfl": 1, "vote": 1, "activemask": 0, "redux": 1, "elect": 0}
 _MATRIX: Final = frozenset({"ldmatrix", "stmatrix", "movmatrix"})
@@ -43,7 +43,8 @@ def words_shown(instruction: Instruction) -> int:
     if base == "match":
         return 2 if instruction.parts[-1] == "b64" else 1
     if base == "mma" or instruction.parts[:2] == ("wmma", "mma"):
-        return sum(len(o.elements) for o in instruction.operands[1:3] if isinstance(o, Vector))
+        words = 2 if instruction.parts[-1] == "f64" else 1
+        return words * sum(len(elements_of(o)) for o in instruction.operands[1:3])
     if base in _MATRIX:
         return 1
     return _WARP_WORDS.get(base, 0)

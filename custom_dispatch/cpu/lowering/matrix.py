@@ -4,7 +4,7 @@
 A lane shows its fragments of A and B, and works out the elements of D that are its own. Lane
 `4 * g + t` holds rows `g` and `g + 8`; register by register, a fragment of A holds neighbouring
 elements of row `g`, of row `g + 8`, then the same further along the row. Products are exact; they
-are summed in f32, or i32, in the order of k.
+are summed in f32, i32 or f64, in the order of k.
 """
 
 from __future__ import annotations
@@ -88,6 +88,9 @@ def lower_multiply_matrices(frame: Frame) -> None:
     parts = frame.parts
     if parts[1:3] != ("sync", "aligned") or len(parts) != 10 or parts[4:6] != ("row", "col"):
         raise frame.unsupported()
+    if parts[3] == "m8n8k4" and set(parts[6:]) == {"f64"}:
+        _multiply_doubles(frame)
+        return
     shape, (d_type, a_type, b_type, c_type) = parts[3], parts[6:]
     count = _SHAPES.get((shape, a_type))
     is_integer = a_type in ("s8", "u8")
@@ -107,6 +110,25 @@ def lower_multiply_matrices(frame: Frame) -> None:
     values = unpack_sums(frame, addends, d_type)
     values = _multiply(frame, (a_type, b_type), count, values)
     pack_sums(frame, results, values, d_type)
+
+
+def _multiply_doubles(frame: Frame) -> None:
+    """Lane `4 * g + t` holds A's element (g, t), B's (t, g), and two of row g of D."""
+    fragments = zip(frame.operands(4), (2, 1, 1, 2), strict=True)
+    d, a, b, c = (fragment(frame, operand, count) for operand, count in fragments)
+    waits = frame.waits()
+    words = [word for operand in (*a, *b) for word in split(frame.integer(operand, 64), 32)]
+    waits.meet_lanes(frame.b.const(-1, 32), words, keep=c)
+    lane, sums = waits.lane(), [frame.float(addend, "f64") for addend in c]
+    for k in range(4):
+        sources = (lane & 28 | k, *(((lane & 3) << 1 | side) << 2 | k for side in range(2)))
+        left, *right = (
+            join([waits.seen(source, first + half) for half in range(2)], 64).as_float()
+            for source, first in zip(sources, (0, 2, 2), strict=True)
+        )
+        sums = [left.call("fma", each, total) for each, total in zip(right, sums, strict=True)]
+    for target, total in zip(d, sums, strict=True):
+        frame.put(target, total)
 
 
 def _multiply(

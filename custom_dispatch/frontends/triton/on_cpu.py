@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -29,18 +30,15 @@ from custom_dispatch.frontends.triton.compiling import Code, file_of, kept_code
 from custom_dispatch.kernel.expr import dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import MAX_NAME_LENGTH, shown
-from custom_dispatch.kernel.operand import In, InOut, Operand, Scalar
+from custom_dispatch.kernel.operand import In, InOut, Operand
 
 CAPABILITY = 80
 _SHARED_BYTES = 163 * 1024
 """What a block has on an A100."""
 _PROCESSORS = 8
 _SCRATCH_ALIGNMENT = 128
-_TYPES = {"i1": "i8", "u1": "i8", "bf16": "bf16", "fp16": "f16", "fp32": "f32", "f32": "f32"}
-_TYPES |= {f"{sign}{bits}": f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)}
-_TYPES["fp64"] = "f64"
-_POINTER = "i64"
-_GRID, _DONE = "grid", "done"
+_FLOATS = {"fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
+_GRID, _NUMBERS = "grid", "numbers"
 
 
 @contextmanager
@@ -168,25 +166,24 @@ class Launcher:
         found = (_places(span, regions) if span else () for span in spans)
         places = tuple(next(iter(each), None) for each in found)
         if places not in self._kernels:
-            self._kernels[places] = _kernel(self._code, [kind for kind, _ in pairs], places)
+            self._kernels[places] = _kernel(self._code, places)
         memory = [
             numpy.ctypeslib.as_array((ctypes.c_uint8 * (end - start)).from_address(start))
             for start, end in regions
         ]
-        given: list[Any] = []
-        taken: list[int] = []
-        for (kind, value), span, place in zip(pairs, spans, places, strict=True):
-            if place is not None and place.region not in taken:
-                taken.append(place.region)
-                given.append(memory[place.region])
-            elif place is None:
-                given.append((span[0] if span else 0) if kind[0] == "*" else _number(kind, value))
+        numbers = [
+            _bytes(kind, (span[0] if span else 0) if kind[0] == "*" else value)
+            for (kind, value), span, place in zip(pairs, spans, places, strict=True)
+            if place is None
+        ]
+        taken = list(dict.fromkeys(place.region for place in places if place))
         results = self._kernels[places].on(self._where)(
-            *given, numpy.empty((*grid, 0), numpy.uint8), numpy.zeros(1, numpy.uint8)
+            *(memory[region] for region in taken),
+            numpy.empty((*grid, 0), numpy.uint8),
+            numpy.frombuffer(b"".join(numbers), numpy.uint64),
         )
-        if memory:
-            for region, result in zip(taken, results, strict=False):  # `done` is the last
-                memory[region][...] = result
+        for region, result in zip(taken, results, strict=False):  # the numbers are the last
+            memory[region][...] = result
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,17 +257,19 @@ def _places(span: tuple[int, int], regions: Sequence[tuple[int, int]]) -> Iterat
             yield Place(index, span[0] - start)
 
 
-def _number(kind: str, value: Any) -> Any:
-    if kind.startswith(("fp", "bf", "f")):
-        return float(value)
-    bits = int(kind[1:])
-    number = int(value)
-    return number - (1 << bits) if kind[0] == "i" and number >= 1 << bits - 1 > 1 else number
+def _bytes(kind: str, value: Any) -> bytes:
+    """A number or address in the 8 bytes that each has."""
+    if kind == "bf16":
+        return struct.pack("<f", value)[2:].ljust(8, b"\0")
+    if kind in _FLOATS:
+        return struct.pack("<" + _FLOATS[kind], value).ljust(8, b"\0")
+    return (int(value) % (1 << 64)).to_bytes(8, "little")
 
 
-def _kernel(code: Code, kinds: Sequence[str], places: Sequence[Place | None]) -> Kernel:
+def _kernel(code: Code, places: Sequence[Place | None]) -> Kernel:
     """The code as a kernel, of which the grid is the shape of an operand that has no elements; and
-    with a result, without which nobody would wait for it.
+    with a result, without which nobody would wait for it: the numbers, of which there may be more
+    than parameters have room for.
 
     The first pointer into a region is a buffer, and the others are so many bytes behind it.
     """
@@ -280,20 +279,19 @@ def _kernel(code: Code, kinds: Sequence[str], places: Sequence[Place | None]) ->
     operands: list[Operand] = []
     firsts: dict[int, str] = {}
     kept = []
-    for index, (line, kind, place) in enumerate(
-        zip(head[1].split(","), kinds, places, strict=True)
-    ):
+    numbers = 0
+    for index, (_, place) in enumerate(zip(head[1].split(","), places, strict=True)):
         name = f"{code.entry}_param_{index}"
-        is_first = place is None or firsts.setdefault(place.region, name) == name
         if place is None:
-            operands.append(Scalar(f"a{index}", _POINTER if kind[0] == "*" else _TYPES[kind]))
-        else:
-            body = _behind(body, name, firsts[place.region], place.offset)
-        if place is not None and is_first:
+            body = _from_memory(body, name, f"{code.entry}_{_NUMBERS}", 8 * numbers)
+            numbers += 1
+            continue
+        if place.region not in firsts:
+            firsts[place.region] = name
             operands.append(InOut(f"a{index}", "u8", [dim(f"bytes{place.region}")]))
-        if is_first:
-            kept.append(f".param .u64 {name}" if kind[0] == "*" else line.strip())
-    kept += [f".param .u64 {code.entry}_{name}" for name in (_GRID, _DONE)]
+            kept.append(f".param .u64 {name}")
+        body = _behind(body, name, firsts[place.region], place.offset)
+    kept += [f".param .u64 {code.entry}_{name}" for name in (_GRID, _NUMBERS)]
     ptx = code.ptx[: head.start(1)] + ",\n".join(kept) + body
     grid = [dim(f"grid_{axis}") for axis in "xyz"]
     plain = re.sub(r"\W", "_", code.entry, flags=re.ASCII)[: MAX_NAME_LENGTH - len("triton_")]
@@ -301,11 +299,18 @@ def _kernel(code: Code, kinds: Sequence[str], places: Sequence[Place | None]) ->
         f"triton_{plain}",
         entry=code.entry,
         objects={f"cuda:sm_{code.arch}": file_of(ptx)},
-        operands=[*operands, In(_GRID, "u8", [*grid, 0]), InOut(_DONE, "u8", [1])],
+        operands=[*operands, In(_GRID, "u8", [*grid, 0]), InOut(_NUMBERS, "u64", [numbers])],
         block=code.warps * 32,
         grid=grid,
         dynamic_shared_memory=code.shared,
     )
+
+
+def _from_memory(body: str, name: str, numbers: str, at: int) -> str:
+    """A kernel's code that reads what was a parameter from memory."""
+    pattern = rf"ld\.param(\.[\w.]+)\s+([^;]+), \[{re.escape(name)}\];"
+    read = f"ld.param.b64 %at, [{numbers}];\n\tld.global\\1 \\2, [%at+{at}];"
+    return re.sub(pattern, f"{{ .reg .b64 %at; {read} }}", body)
 
 
 def _behind(body: str, name: str, first: str, offset: int) -> str:
