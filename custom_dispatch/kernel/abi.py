@@ -73,6 +73,13 @@ class Parameter:
                 return piece
         return None
 
+    def constant_at(self, place: int, size: int) -> int | None:
+        """The number in some bytes of a struct that is split, where no piece has any of them."""
+        end = place + size
+        is_read = any(p.offset < end and place < p.offset + p.size_bytes for p in self.pieces)
+        is_known = not is_read and end <= self.size_bytes
+        return int.from_bytes(self.constant_bytes[place:end], "little") if is_known else None
+
     @property
     def is_binding(self) -> bool:
         """Whether it is a pointer."""

@@ -8,7 +8,7 @@ A parameter whose address is taken has no such name at its loads. It is copied t
 the entry's start, and its address becomes that of the copy. The copy is a thread's own: an address
 of a parameter that one thread hands to another does not work any more, and neither does a tensor
 map, which must be in parameter space; the latter is refused. A struct with pointers, which comes
-apart, is copied in the same way where a load reads more than one part of it, or a constant.
+apart, is copied in the same way where a load reads more than one part of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from custom_dispatch.kernel.abi import Parameter as AbiParameter
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.ptx.edits import Edit
 from custom_dispatch.ptx.module import Entry, Instruction, Module, Parameter, Span, named_by
-from custom_dispatch.ptx.operands import TYPE_BITS, Address, Register, Symbol, elements_of
+from custom_dispatch.ptx.operands import TYPE_BITS, Address, Operand, Register, Symbol, elements_of
 
 _PARAMETER_SPACES = ("param", "param::entry")
 _MOVES = ("mov.b64", "mov.u64", "mov.s64")
@@ -224,21 +224,15 @@ class _EntryRewriter:
         return self._load(instruction, parameter, address.offset + address.base.offset)
 
     def _spans_parts(self, instruction: Instruction, name: str) -> bool:
-        """Whether a load reads more of a struct that is split than a part, or a constant of it."""
+        """Whether a load reads more of a struct that is split than a part or a number."""
         parameter = self._parameters[name]
         if parameter.pieces == (parameter,) or len(instruction.operands) != 2:
             return False
-        target, address = instruction.operands
+        address = instruction.operands[1]
         if not isinstance(address, Address) or not isinstance(address.base, Symbol):
             return False
-        start = address.offset + address.base.offset
-        size = TYPE_BITS[instruction.parts[-1]] // 8
-        pieces = [
-            parameter.piece_at(start + index * size, size)
-            for index, element in enumerate(elements_of(target))
-            if isinstance(element, Register)
-        ]
-        return any(piece is None or self._may_be_null(piece) for piece in pieces)
+        found = _reads(instruction, parameter, address.offset + address.base.offset)
+        return any(self._may_be_null(p) if p else number is None for _, p, _, number in found)
 
     @staticmethod
     def _may_be_null(parameter: AbiParameter) -> bool:
@@ -265,25 +259,22 @@ class _EntryRewriter:
 
     def _load(self, instruction: Instruction, parameter: AbiParameter, offset: int) -> str:
         """Loads from the words of a parameter: one for each element of at most 32 bits."""
-        target = instruction.operands[0]
-        elements = elements_of(target)
         opcode = ".".join(p for p in instruction.parts if p not in ("v2", "v4", "v8"))
         size = TYPE_BITS[instruction.parts[-1]] // 8
         guard = _guard(instruction)
         loads: list[str] = []
         wide = False
-        for index, element in enumerate(elements):
-            if isinstance(element, Symbol) and element.name == "_":
-                continue
-            piece = parameter.piece_at(offset + index * size, size)
-            place = offset + index * size - piece.offset if piece is not None else -1
-            if piece is None or size > 8 or place % min(size, CONSTANT_BYTES):
-                raise self._refusal(
-                    instruction, "aligned loads of at most 64 bits each, inside the parameter"
-                )
+        for element, piece, place, number in _reads(instruction, parameter, offset):
             if not isinstance(element, Register):
                 raise self._refusal(instruction, "a load into a register")
             register = _as_written(element)
+            if piece is None and number is not None:
+                loads.append(f"{guard}mov.b{8 * size} {register}, {number};")
+                continue
+            place -= piece.offset if piece is not None else 0
+            if piece is None or size > 8 or place % min(size, CONSTANT_BYTES):
+                expected = "aligned loads of at most 64 bits each, inside the parameter"
+                raise self._refusal(instruction, expected)
             if size <= CONSTANT_BYTES or piece.is_binding:
                 loads.append(f"{guard}{opcode} {register}, [{self._place(piece, place)}];")
                 continue
@@ -360,6 +351,19 @@ class _EntryRewriter:
     def _renamed(self, instruction: Instruction, name: str, new: str) -> str:
         text = self._text[instruction.span.start : instruction.span.end]
         return re.sub(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", lambda _: new, text)
+
+
+def _reads(
+    instruction: Instruction, parameter: AbiParameter, offset: int
+) -> Iterator[tuple[Operand, AbiParameter | None, int, int | None]]:
+    """What a load puts where: a piece of a parameter from a place, or a number that is known."""
+    size = TYPE_BITS[instruction.parts[-1]] // 8
+    for index, element in enumerate(elements_of(instruction.operands[0])):
+        place = offset + index * size
+        fits = isinstance(element, Register) and TYPE_BITS.get(element.type) == 8 * size
+        number = parameter.constant_at(place, size) if fits else None
+        if not isinstance(element, Symbol) or element.name != "_":
+            yield element, parameter.piece_at(place, size), place, number
 
 
 def _guard(instruction: Instruction) -> str:
