@@ -1,10 +1,9 @@
 """Products of many rows of x with quantised weights: the declarations for `quantised_many*.cu`.
 
 One kernel for every memory layout of weights; a name says the rows of x of a tile, as
-`int4_f16_many128`, how many blocks share k: `many128_split2`, and whether they share the last tiles
-equally: `many256_stream_k`. Weights are rounded to the type
-of x after they are multiplied by their scales, as if they were dequantised first; fp8 with a scale
-for whole rows is exact.
+`int4_f16_many128`, and how many blocks of a cluster share k: `many128_split2`. Weights are rounded
+to the type of x after they are multiplied by their scales, as if they were dequantised first; fp8
+with a scale for whole rows is exact.
 """
 
 from __future__ import annotations
@@ -59,16 +58,14 @@ class WarpTile:
         """Rows of x."""
         return 8 * self.eights * self.wide
 
-    def implementation(
-        self, of: Format, dtype: str, *, has_scratch: bool = False
-    ) -> dict[str, Any]:
+    def implementation(self, of: Format, dtype: str) -> dict[str, Any]:
         """The launch, with as many stages as every GPU has room for."""
         stage = self.columns * 2 * STEP + self.rows * of.pitch
         stages = min(self.stages, LEAST_SHARED_BYTES // stage)
         shape = self.tiles, self.tall, self.eights, self.wide, self.deep, stages
         return {
             "source": "quantised_many.cu",
-            "entry": _entry(of, dtype, shape, has_scratch),
+            "entry": _entry(of, dtype, shape),
             "block": 32 * self.tall * self.wide * self.deep,
             "grid": cd.ceildiv(n, self.rows) * cd.ceildiv(cd.batch, self.columns),
             "dynamic_shared_memory": stages * stage,
@@ -81,9 +78,9 @@ class WarpgroupTile:
 
     columns: int
     split: int = 1
-    """Blocks of a cluster that share the k of a tile."""
-    stream_k: bool = False
-    """Whether blocks share the last tiles, and add up parts of k through scratch memory."""
+    """Blocks of a cluster that share the k of a tile. Without clusters, blocks share the last tiles
+    equally (stream-K), and add up parts of k through scratch memory.
+    """
 
     def deep(self, of: Format) -> int:
         """Pairs of warpgroups that share k: two for blocks of GGUF, whose floats take longer to
@@ -98,9 +95,8 @@ class WarpgroupTile:
 
     @property
     def name(self) -> str:
-        """The rows of x, and how blocks share k."""
-        shared = "_stream_k" if self.stream_k else f"_split{self.split}" if self.split > 1 else ""
-        return f"many{self.columns}{shared}"
+        """The rows of x, and in how many parts k is."""
+        return f"many{self.columns}" + (f"_split{self.split}" if self.split > 1 else "")
 
     def tiles(self) -> Expr:
         """Of a call."""
@@ -110,21 +106,17 @@ class WarpgroupTile:
         """In the grid: without clusters, as many as are busy."""
         if self.split > 1:
             return self.tiles() * self.split
-        parts = cd.ceildiv(of.k, 4 * STEP) if self.stream_k else 1
-        return cd.minimum(MULTIPROCESSORS, self.tiles() * parts)
+        return cd.minimum(MULTIPROCESSORS, self.tiles() * cd.ceildiv(of.k, 4 * STEP))
 
-    def scratch(self, of: Format) -> list[cd.Scratch]:
+    def scratch(self, of: Format) -> cd.Scratch:
         """Where blocks share tiles, two parts of each, and 16 bytes a part that say whether it
-        is there.
+        is there; else one number.
         """
-        floats = self.blocks(of) * (2 * TILE_ROWS * self.columns + 8)
-        some = cd.where(self.gain(of) < LEAST_GAIN, 1, floats)
-        return [cd.Scratch("partial_results", "f32", [some])] if self.stream_k else []
-
-    def gain(self, of: Format) -> Expr:
-        """The stages by which the last wave is shorter if blocks share its tiles equally."""
         stages, left = cd.ceildiv(of.k, 4 * STEP), self.tiles() % MULTIPROCESSORS
-        return cd.where(left > 0, stages - cd.ceildiv(left * stages, MULTIPROCESSORS), 0)
+        share = cd.where(left > 0, cd.ceildiv(left * stages, MULTIPROCESSORS), stages)
+        floats = self.blocks(of) * (2 * TILE_ROWS * self.columns + 8)
+        shared = cd.where(share + LEAST_GAIN <= stages, floats, 1)
+        return cd.Scratch("partial_results", "f32", [shared if self.split == 1 else 1])
 
     def stages(self, of: Format) -> tuple[int, int]:
         """Of 64 of k of x, and of 256 of k of weights: as many as have room."""
@@ -144,7 +136,7 @@ class WarpgroupTile:
         shape = self.columns, of_x, of_weights, self.split, self.deep(of)
         return {
             "source": "quantised_many_sm90a.cu",
-            "entry": _entry(of, dtype, shape, self.stream_k),
+            "entry": _entry(of, dtype, shape),
             "block": 128 + 256 * self.deep(of),
             "grid": self.blocks(of),
             "cluster": self.split,
@@ -152,9 +144,8 @@ class WarpgroupTile:
         }
 
 
-def _entry(of: Format, dtype: str, shape: Sequence[int], has_scratch: bool) -> str:
-    scratch = ["float*"] if has_scratch else []
-    arguments = ", ".join([of.template(C_TYPES[dtype]), *map(str, shape), *scratch])
+def _entry(of: Format, dtype: str, shape: Sequence[int]) -> str:
+    arguments = ", ".join([of.template(C_TYPES[dtype]), *map(str, shape)])
     return f"cuda_kernels::{of.function}<{arguments}>"
 
 
@@ -175,15 +166,14 @@ def declare_kernel(
 
     `sm_90` is what H100s take in code without warpgroups, if not what is for sm_80.
     """
-    scratch = sm_90a.scratch(of)
-    on_sm_80 = cd.Implementation(**sm_80.implementation(of, dtype, has_scratch=bool(scratch)))
+    on_sm_80 = cd.Implementation(**sm_80.implementation(of, dtype))
     return cd.Kernel(
         f"{of.name}_{dtype}_{name}",
         operands=[
             cd.In("x", dtype, [..., of.k]),
             *of.operands(dtype),
             cd.Out("y", dtype, [..., n]),
-            *scratch,
+            sm_90a.scratch(of),
             cd.Scalar("batch", "i32", cd.batch),
             cd.Scalar("n", "i32", n),
             cd.Scalar("k", "i32", of.k),
@@ -197,7 +187,7 @@ def declare_kernel(
         },
         reference=of.product,
         flops=2 * cd.batch * n * of.k,
-        **ON_CPU.implementation(of, dtype, has_scratch=bool(scratch)),
+        **ON_CPU.implementation(of, dtype),
     )
 
 
@@ -215,33 +205,30 @@ def cost(of: Format, tile: WarpgroupTile) -> Expr:
     """
     stages, tiles = cd.ceildiv(of.k, 4 * STEP), tile.tiles()
     stage = of.stage_ns * (4 if tile.deep(of) == 1 else 3) // 4 + tile.columns * ROW_NS
-    if not tile.stream_k:
+    if tile.split > 1:
         end = BLOCK_NS + tile.columns * SPLIT_ROW_NS
         return cd.ceildiv(tiles, CLUSTERS[tile.split]) * (
             cd.ceildiv(stages, tile.split) * stage + end
         )
-    waves, left = tiles // MULTIPROCESSORS, tiles % MULTIPROCESSORS
-    gain, of_left = tile.gain(of), cd.ceildiv(MULTIPROCESSORS, cd.maximum(left, 1))
-    parts = cd.where(waves > 0, 2, cd.minimum(of_left, MOST_PARTS))
-    least = cd.where(waves > 0, 0, cd.ceildiv(stages, MOST_PARTS))
-    share = cd.maximum(stages - gain, least) * stage
-    shared = share + PARTS_NS + parts * tile.columns * PART_ROW_NS
-    last = cd.where(gain < LEAST_GAIN, stages * stage, shared) + BLOCK_NS
-    return waves * (stages * stage + BLOCK_NS) + cd.where(left > 0, last, 0)
+    waves = cd.ceildiv(tiles, MULTIPROCESSORS)
+    least = cd.ceildiv(stages, MOST_PARTS)
+    share = cd.maximum(cd.ceildiv(tiles * stages, MULTIPROCESSORS), least)
+    more = cd.minimum(cd.ceildiv(MULTIPROCESSORS, cd.maximum(tiles, 1)), MOST_PARTS)
+    parts = PARTS_NS + tile.columns * PART_ROW_NS + more * (tile.columns * PART_ROW_NS)
+    return waves * BLOCK_NS + cd.minimum(waves * stages * stage, share * stage + parts)
 
 
 def _tiles(columns: int) -> list[WarpgroupTile]:
     """Of so many rows of x, with every way to share k."""
-    clusters = [WarpgroupTile(columns, split) for split in (4, 3, 2)]
-    return [*clusters, WarpgroupTile(columns, stream_k=True)]
+    return [WarpgroupTile(columns, split) for split in (4, 3, 2, 1)]
 
 
 LARGER = [
-    WarpgroupTile(256, stream_k=True),
-    WarpgroupTile(224, stream_k=True),
+    WarpgroupTile(256),
+    WarpgroupTile(224),
     WarpgroupTile(192, split=2),
-    WarpgroupTile(160, stream_k=True),
-    *_tiles(128),
+    WarpgroupTile(160),
+    *(WarpgroupTile(128, split) for split in (4, 2, 1)),
 ]
 FORMS = [(32, _tiles(32)), (128, [*_tiles(64), *LARGER]), (None, LARGER)]
 """Up to so many rows of x, what is compared."""
@@ -260,7 +247,7 @@ def declare_kernels(
 
     Of those for as many rows the one that costs least is taken. Up to 32 rows, code for H100s
     without warpgroups is `few`, the launch of a kernel for 16 rows, if there is one: that takes
-    0.7 of the time. With stream-K, its template ends with the type of scratch memory, too.
+    0.7 of the time. Its template's last argument makes a place for scratch memory.
     """
     kernels = []
     for rows, tiles in FORMS:
@@ -272,8 +259,7 @@ def declare_kernels(
             sm_80 = ON_SM_80[min(tile.columns, max(ON_SM_80))]
             sm_90 = None
             if few is not None and rows == 32:
-                entry = few["entry"][:-1] + ", float*>" if tile.stream_k else few["entry"]
-                sm_90 = cd.Implementation(**{**few, "entry": entry})
+                sm_90 = cd.Implementation(**{**few, "entry": few["entry"][:-1] + ", float*>"})
             kernels.append(
                 declare_kernel(of, dtype, tile.name, sm_80, tile, *fits, *cheapest, sm_90=sm_90)
             )

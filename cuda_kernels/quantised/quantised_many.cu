@@ -135,28 +135,28 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   }
 }
 
-// Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none. Scratch is
-// what the kernel for warpgroups has in this place, if anything.
-template <class Format, int Tiles, int Tall, int Eights, int Wide, int Deep, int Stages, class... Scratch>
+// Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none. The
+// scratch memory is that of the kernel for warpgroups.
+template <class Format, int Tiles, int Tall, int Eights, int Wide, int Deep, int Stages>
 __global__ void __launch_bounds__(32 * Tall * Wide * Deep, 1)
     quantised_many_blocks(const typename Format::Element* x, const unsigned char* weight, typename Format::Element* y,
-                          Scratch..., int batch, int n, int k, int parts) {
+                          float*, int batch, int n, int k, int parts) {
   many<Format, Tiles, Tall, Eights, Wide, Deep, Stages>(x, {weight, nullptr, nullptr, n, k, parts}, y, batch);
 }
 
-template <class Format, class Byte, class Scale, int Tiles, int Tall, int Eights, int Wide, int Deep, int Stages, class... Scratch>
+template <class Format, class Byte, class Scale, int Tiles, int Tall, int Eights, int Wide, int Deep, int Stages>
 __global__ void __launch_bounds__(32 * Tall * Wide * Deep, 1)
     quantised_many(const typename Format::Element* x, const Byte* weight, const Scale* scales,
-                   typename Format::Element* y, Scratch..., int batch, int n, int k, int parts) {
+                   typename Format::Element* y, float*, int batch, int n, int k, int parts) {
   many<Format, Tiles, Tall, Eights, Wide, Deep, Stages>(
       x, {reinterpret_cast<const unsigned char*>(weight), scales, nullptr, n, k, parts}, y, batch);
 }
 
-template <class Format, int Tiles, int Tall, int Eights, int Wide, int Deep, int Stages, class... Scratch>
+template <class Format, int Tiles, int Tall, int Eights, int Wide, int Deep, int Stages>
 __global__ void __launch_bounds__(32 * Tall * Wide * Deep, 1)
     quantised_many_zeros(const typename Format::Element* x, const unsigned char* weight,
                          const typename Format::Element* scales, const typename Format::Element* zeros,
-                         typename Format::Element* y, Scratch..., int batch, int n, int k, int parts) {
+                         typename Format::Element* y, float*, int batch, int n, int k, int parts) {
   many<Format, Tiles, Tall, Eights, Wide, Deep, Stages>(x, {weight, scales, zeros, n, k, parts}, y, batch);
 }
 

@@ -7,7 +7,7 @@
 //
 // A consumer makes the floats of the next 64 of k while tensor cores multiply the last ones. With `Deep` 2 there are four
 // consumers, two of which take every other 64 of k. Blocks are persistent. For few tiles, the `Split` blocks of a cluster take
-// a part of k each, and reduce through distributed shared memory, in the order of the blocks. With stream-K, blocks share
+// a part of k each, and reduce through distributed shared memory, in the order of the blocks. Without clusters, blocks share
 // the last tiles equally (../include/stream_k.cuh): sums of a part of k go to scratch memory, and the block that finds all
 // parts of a tile there adds them up, in the order of k.
 //
@@ -80,18 +80,16 @@ __device__ __forceinline__ void copy_x(const T* x, int k, int m, int column, int
   }
 }
 
-// The tiles of a block, with its part of their k: those of a cluster, if several blocks share each tile's k.
+// The tiles of a cluster, whose blocks share each tile's k.
 template <int Split>
 struct ClusterTiles {
   int tiles, index, first, stages;
 
   __device__ __forceinline__ ClusterTiles(int all, int of_k)
-      : tiles(all), index(static_cast<int>(blockIdx.x) / Split), first(0), stages(of_k) {
-    if constexpr (Split > 1) {
-      const int each = (of_k + Split - 1) / Split;
-      first = cluster_rank() * each;
-      stages = max(1, min(each, of_k - first));  // past the end of k, of zeros
-    }
+      : tiles(all), index(static_cast<int>(blockIdx.x) / Split) {
+    const int each = (of_k + Split - 1) / Split;
+    first = cluster_rank() * each;
+    stages = max(1, min(each, of_k - first));  // past the end of k, of zeros
   }
   __device__ __forceinline__ bool there() const { return index < tiles; }
   __device__ __forceinline__ void next() { index += static_cast<int>(gridDim.x) / Split; }
@@ -137,7 +135,7 @@ __device__ __forceinline__ bool add_parts(const StreamK& turns, float* partial_r
   return true;
 }
 
-template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep, bool IsStreamK>
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
 __device__ __forceinline__ void many(const typename Format::Element* __restrict__ x, const typename Format::Weights& of,
                                      typename Format::Element* __restrict__ y, float* partial_results, int m) {
   using T = typename Format::Element;
@@ -154,7 +152,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   __syncthreads();
 
   const ManyTiles tiles(of.n, m, kTileRows, Columns);
-  typename Choose<IsStreamK, StreamK, ClusterTiles<Split>>::Type turns(tiles.count(), (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps));
+  typename Choose<Split == 1, StreamK, ClusterTiles<Split>>::Type turns(tiles.count(), (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps));
   const bool packs = of.n % 8 == 0 && aligned(y);
   PipelineState<Stages> state;
   PipelineState<WeightStages> weights_state;
@@ -286,7 +284,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
         for (int s = 0; s < Columns / 2; ++s)
           if (depth == 0) sums[s] += memory.others()[s * 256 + thread];
       }
-      if constexpr (IsStreamK) {
+      if constexpr (Split == 1) {
         if (depth > 0) continue;
         if (!turns.is_whole() && !add_parts<Columns>(turns, partial_results, sums, &memory.is_last)) continue;
       }
@@ -354,35 +352,28 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   if (threadIdx.x == 0 && memory.map != nullptr) give_back(memory.map);
 }
 
-// Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none. Scratch: float*, for
-// stream-K, or nothing.
-template <class... Scratch>
-__device__ __forceinline__ float* first_of(Scratch... scratch) {
-  float* const places[] = {scratch..., nullptr};
-  return places[0];
-}
-
-template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep, class... Scratch>
+// Of layouts without scales of their own, with scales, and with zeros. `parts` is 0 where there is none.
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
 __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many_blocks(const typename Format::Element* x, const unsigned char* weight, typename Format::Element* y,
-                          Scratch... partial_results, int batch, int n, int k, int parts) {
-  many<Format, Columns, Stages, WeightStages, Split, Deep, sizeof...(Scratch) == 1>(x, {weight, nullptr, nullptr, n, k, parts}, y, first_of(partial_results...), batch);
+                          float* partial_results, int batch, int n, int k, int parts) {
+  many<Format, Columns, Stages, WeightStages, Split, Deep>(x, {weight, nullptr, nullptr, n, k, parts}, y, partial_results, batch);
 }
 
-template <class Format, class Byte, class Scale, int Columns, int Stages, int WeightStages, int Split, int Deep, class... Scratch>
+template <class Format, class Byte, class Scale, int Columns, int Stages, int WeightStages, int Split, int Deep>
 __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many(const typename Format::Element* x, const Byte* weight, const Scale* scales,
-                   typename Format::Element* y, Scratch... partial_results, int batch, int n, int k, int parts) {
-  many<Format, Columns, Stages, WeightStages, Split, Deep, sizeof...(Scratch) == 1>(
-      x, {reinterpret_cast<const unsigned char*>(weight), scales, nullptr, n, k, parts}, y, first_of(partial_results...), batch);
+                   typename Format::Element* y, float* partial_results, int batch, int n, int k, int parts) {
+  many<Format, Columns, Stages, WeightStages, Split, Deep>(
+      x, {reinterpret_cast<const unsigned char*>(weight), scales, nullptr, n, k, parts}, y, partial_results, batch);
 }
 
-template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep, class... Scratch>
+template <class Format, int Columns, int Stages, int WeightStages, int Split, int Deep>
 __global__ void CUDA_KERNELS_CLUSTER(Split) __launch_bounds__(128 + 256 * Deep, 1)
     quantised_many_zeros(const typename Format::Element* x, const unsigned char* weight,
                          const typename Format::Element* scales, const typename Format::Element* zeros,
-                         typename Format::Element* y, Scratch... partial_results, int batch, int n, int k, int parts) {
-  many<Format, Columns, Stages, WeightStages, Split, Deep, sizeof...(Scratch) == 1>(x, {weight, scales, zeros, n, k, parts}, y, first_of(partial_results...), batch);
+                         typename Format::Element* y, float* partial_results, int batch, int n, int k, int parts) {
+  many<Format, Columns, Stages, WeightStages, Split, Deep>(x, {weight, scales, zeros, n, k, parts}, y, partial_results, batch);
 }
 
 }  // namespace cuda_kernels

@@ -24,20 +24,19 @@ class Emitter:
         self.indent = indent
         self._parent = parent
         self._known: dict[str, str] = {}
-        self._names: set[str] = parent._names if parent is not None else set()
+        self._names: dict[str, int] = parent._names if parent is not None else {}
 
     def reserve(self, *names: str) -> None:
         """Take names that the text outside this block already gives to values."""
-        self._names.update(names)
+        self._names |= dict.fromkeys(names, 0)
 
     def fresh(self, hint: str = "") -> str:
         """A value name that is not taken: %hint, %hint_1, ..."""
-        base = hint or "v"
-        name, count = base, 0
+        name = base = hint or "v"
         while name in self._names:
-            count += 1
+            self._names[base] = count = self._names.get(base, 0) + 1
             name = f"{base}_{count}"
-        self._names.add(name)
+        self._names[name] = 0
         return f"%{name}"
 
     def pure(self, operation: str, hint: str = "") -> str:

@@ -119,8 +119,11 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> exe
             grid_x_ordinal=len(kernel.abi.constants),
             dynamic_shared_memory=kernel.dynamic_shared_memory,
             processor=processor,
-            name=kernel.name,
-            operands=tuple((b.name, not isinstance(b, In)) for b in kernel.abi.bindings),
+            # Only checked code names them: any other is the same for kernels of other names.
+            name=kernel.name if target.checked else "",
+            operands=tuple(
+                (b.name, not isinstance(b, In)) for b in kernel.abi.bindings if target.checked
+            ),
         )
         for kernel in kernels
     ]

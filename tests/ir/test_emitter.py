@@ -35,3 +35,13 @@ def test_what_a_nested_block_defines_ends_with_it() -> None:
 def test_values_of_the_same_name_are_told_apart() -> None:
     block = Emitter(0)
     assert [block.fresh("n"), block.fresh("n"), block.fresh("n")] == ["%n", "%n_1", "%n_2"]
+
+
+def test_reserved_names_are_passed_over() -> None:
+    block = Emitter(0)
+    block.reserve("n", "n_2")
+    assert [block.fresh("n"), block.nested().fresh("n"), block.fresh("n_2")] == [
+        "%n_1",
+        "%n_3",
+        "%n_2_1",
+    ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
+from custom_dispatch.cpu.lower import lower
 from custom_dispatch.errors import DeclarationError, UnsupportedInstructionError
+from custom_dispatch.ir import library_ir
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.link.model import parse_model
@@ -71,6 +74,28 @@ def test_a_kernel_may_be_named_like_its_executable(tmp_path: Path) -> None:
         "custom_dispatch_it", source=source, operands=[cd.Out("x", "f32", [1])], block=1, grid=1
     )
     assert cd.load(cd.compile(None, kernel, ["cpu"])).custom_dispatch_it() == 1
+
+
+def test_kernels_of_the_same_code_are_lowered_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever they are called; checked code says their names."""
+    lowered = []
+
+    def counted(*given: Any, **more: Any) -> Any:
+        lowered.append(given[1][0].name)
+        return lower(*given, **more)
+
+    monkeypatch.setattr(library_ir, "lower", counted)
+    source = tmp_path / "same.cu"
+    source.write_text('extern "C" __global__ void same(float* x) { x[0] = 5; }')
+    for name in ("one", "another"):
+        kernel = cd.Kernel(
+            name, source=source, entry="same", operands=[cd.Out("x", "f32", [1])], block=1, grid=1
+        )
+        for target in ("cpu", "cpu:checked"):
+            write_library_module(cd.build(kernel, [target]), by_path, "executable")
+    assert sorted(lowered) == ["", "another", "one"]
 
 
 def test_what_the_cpu_cannot_run_is_refused_when_the_module_is_built(tmp_path: Path) -> None:

@@ -212,8 +212,8 @@ def test_every_target_of_a_gpu_has_the_same_code() -> None:
         (8, FEW_ROWS + 1, "fp8_f16_t16x8_w4"),
         (9, 64, "fp8_f16_t16x16_w16"),
         (16, FEW_ROWS + 1, "fp8_f16_t32x16_w4"),
-        (17, 1 << 16, "fp8_f16_many32_stream_k"),
-        (300, 11008, "fp8_f16_many128_stream_k"),
+        (17, 1 << 16, "fp8_f16_many32"),
+        (300, 11008, "fp8_f16_many128"),
     ],
 )
 def test_what_the_choice_takes(batch: int, n: int, name: str) -> None:
