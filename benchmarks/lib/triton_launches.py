@@ -43,6 +43,7 @@ class Recorded:
             if not isinstance(kind, str) or kind.startswith("tensordesc"):
                 raise ValueError(f"parameter {name} is a {_plain(kind)}")
             if kind[0] == "*":
+                kind = kind.replace("*k", "*")  # a pointer to what is only read
                 operands.append(cd.InOut(name, _DTYPES[kind[1:]], [size]))
                 continue
             # Of a number with no value nothing is known; 16 * n is a multiple of 16.
@@ -80,7 +81,7 @@ def recorded() -> Iterator[list[Recorded]]:
         said = {each: getattr(options, each, None) for each in _OPTIONS}
         found.append(
             Recorded(
-                self.fn.__qualname__,
+                f"{self.fn.__module__}.{self.fn.__qualname__}",
                 self,
                 dict(signature),
                 dict(constants),
@@ -127,6 +128,7 @@ def looks_like_an_a100() -> Iterator[None]:
     with (
         mock.patch.multiple(torch.cuda, **said),
         mock.patch.multiple(torch.accelerator, **accelerator),
+        mock.patch.object(torch.Tensor, "is_cuda", new=True),
         mock.patch.object(torch._C, "_cuda_getCurrentRawStream", _no_stream, create=True),
     ):
         yield

@@ -33,11 +33,13 @@ class Shape:
     a: str
     b: str
     sums: str
+    saturates: bool = False
 
     @property
     def opcode(self) -> str:
         types = f"{self.sums}.{self.a}.{self.b}.{self.sums}"
-        return f"mma.sync.aligned.m16n8k{self.k}.row.col.{types}"
+        modifier = "satfinite." if self.saturates else ""
+        return f"mma.sync.aligned.m16n8k{self.k}.row.col.{modifier}{types}"
 
     @property
     def width(self) -> int:
@@ -64,6 +66,7 @@ SHAPES = [
     *(Shape(k, "f16", "f16", "f16") for k in (8, 16)),
     *(Shape(k, "tf32", "tf32", "f32") for k in (4, 8)),
     *(Shape(k, a, b, "s32") for k in (16, 32) for a in ("s8", "u8") for b in ("s8", "u8")),
+    *(Shape(k, a, "s8", "s32", saturates=True) for k, a in ((16, "u8"), (32, "s8"))),
     *(Shape(32, a, b, "f32") for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")),
 ]
 
@@ -117,7 +120,10 @@ def matrices(shape: Shape, values: str) -> list[np.ndarray]:
     found = []
     for size, kind in (((16, shape.k), shape.a), ((shape.k, 8), shape.b), ((16, 8), shape.sums)):
         dtype = _DTYPES[kind]
-        if kind in ("s8", "u8", "s32"):
+        if shape.saturates and kind == "s32":
+            ends = np.iinfo(np.int32)
+            matrix = random.choice(np.array([ends.min, ends.max], np.int32), size)
+        elif kind in ("s8", "u8", "s32"):
             wide = random.integers(-(1 << 31), 1 << 31, size)
             matrix = wide.astype(np.int32).astype(dtype)
         elif values == "exact":
@@ -168,6 +174,8 @@ def compare(shape: Shape, values: str, found: np.ndarray) -> None:
     a, b, c = (matrix.astype(kind) for matrix in matrices(shape, values))
     with np.errstate(invalid="ignore"):
         want, size = a @ b + c, np.abs(a) @ np.abs(b) + np.abs(c)
+    if shape.saturates:
+        want = want.clip(-(1 << 31), (1 << 31) - 1)
     what = f"{shape.opcode}, {values} values"
     if shape.sums == "s32" or values == "exact":
         with np.errstate(invalid="ignore"):

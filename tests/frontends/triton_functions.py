@@ -52,10 +52,15 @@ def negate(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
         tl.store(y_ptr + i, -tl.load(x_ptr + i, mask=i < n), mask=i < n)
 
 
-@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 0})], [], warmup=1, rep=1)
+_SIZES = [triton.Config({"SIZE": size}) for size in (256, 64, 0)]
+
+
+@triton.autotune(_SIZES, [], warmup=1, rep=1)
 @triton.jit
-def first_of_two(x_ptr, BLOCK: tl.constexpr):
-    tl.store(x_ptr + tl.arange(0, BLOCK), BLOCK)
+def doubled(x_ptr, SIZE: tl.constexpr):
+    tl.static_assert(SIZE < 256)
+    i = tl.arange(0, SIZE)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) * 2)
 
 
 @triton.jit

@@ -96,7 +96,7 @@ def of_several_lengths() -> None:
         q, *caches, starts, 9, torch.tensor(lengths).int(), 37, table, causal=True
     )
     expected = [
-        _attention(part, *(_rows(c, table[i], n) for c in caches), n - len(part))
+        _attention(part, *(_rows(c, table[i], n) for c in caches), 0)
         for i, (part, n) in enumerate(zip(q.split(counts), lengths, strict=True))
     ]
     agree("result", found, torch.cat(expected), TF32)
@@ -126,15 +126,15 @@ def products_of_4_bits() -> None:
 @CASES
 def quantisation_to_int8() -> None:
     x, scale = draw(9, 200), torch.tensor([0.03])
-    expected = (x / scale).round().clamp(-128, 127)
+    expected = (x / scale).clamp(-128, 127)
     found = scaled_int8_quant(x, scale)[0]
-    agree("result", found.int(), expected.int(), 1 / 127)
+    agree("result", found.int(), expected.int(), 1 / 100)
 
 
 @CASES
 def quantisation_to_4_bits() -> None:
     for kind in ("nf4", "fp4"):
-        x = draw(8, 128)
+        x = draw(1024)
         packed, state = quantize_blockwise(x, blocksize=64, quant_type=kind)
         found = dequantize_blockwise(packed, state, blocksize=64, quant_type=kind)
         largest = x.view(-1, 64).abs().amax(1)
@@ -190,7 +190,7 @@ def caches() -> None:
 
 @CASES
 def blocks() -> None:
-    ours = [[draw(8, 16, 2, 64, seed=2 * i + j) for j in range(2)] for i in range(2)]
+    ours = [[draw(8, 2048, seed=2 * i + j) for j in range(2)] for i in range(2)]
     theirs = [[each.clone() for each in part] for part in ours]
     copy_blocks(*ours, torch.tensor([[1, 5], [2, 7]]))
     for part in theirs:

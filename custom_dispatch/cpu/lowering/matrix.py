@@ -84,8 +84,9 @@ _MIXED: Final = ({"s8", "u8"}, set(BYTES))
 
 
 def lower_multiply_matrices(frame: Frame) -> None:
-    """`mma.sync.aligned.shape.row.col.dtype.atype.btype.ctype`."""
-    parts = frame.parts
+    """`mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype`."""
+    parts = tuple(part for part in frame.parts if part != "satfinite")
+    saturates = parts != frame.parts
     if parts[1:3] != ("sync", "aligned") or len(parts) != 10 or parts[4:6] != ("row", "col"):
         raise frame.unsupported()
     if parts[3] == "m8n8k4" and set(parts[6:]) == {"f64"}:
@@ -98,6 +99,8 @@ def lower_multiply_matrices(frame: Frame) -> None:
     same = a_type == b_type or any({a_type, b_type} <= types for types in _MIXED)
     if count is None or not same or d_type not in sums or d_type != c_type:
         raise frame.unsupported()
+    if saturates and not is_integer:
+        raise frame.unsupported()
     d, a, b_operand, c = frame.operands(4)
     outputs = 2 if d_type == "f16" else 4
     left = fragment(frame, a, count)
@@ -108,7 +111,11 @@ def lower_multiply_matrices(frame: Frame) -> None:
     words = [frame.integer(operand, 32) for operand in (*left, *right)]
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     values = unpack_sums(frame, addends, d_type)
-    values = _multiply(frame, (a_type, b_type), count, values)
+    if saturates:  # only adding to what was there may overflow
+        products = _multiply(frame, (a_type, b_type), count, [frame.b.const(0, 32)] * outputs)
+        values = [v.call("sadd.sat", p) for v, p in zip(values, products, strict=True)]
+    else:
+        values = _multiply(frame, (a_type, b_type), count, values)
     pack_sums(frame, results, values, d_type)
 
 
