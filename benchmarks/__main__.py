@@ -19,6 +19,7 @@ NEEDS = {
     "cpu.against_gpu": "a GPU and CuPy, to run",
     "cpu.instructions_against_gpu": "a GPU and CuPy, to run",
     "cpu.triton_corpus": "PyTorch, Triton and the libraries",
+    "cpu.triton_interpreter": "PyTorch, Triton and Liger",
     "gpu.calls": "a GPU, to run",
     "gpu.dispatch_chain": "a GPU, to run",
     "gpu.graphs": "a GPU and CuPy, to run",
