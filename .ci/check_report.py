@@ -1,13 +1,20 @@
-"""Judge a JUnit report: a run that collected little, or skipped what it should not, has failed."""
+"""Judge a JUnit report: a run that collected little, or skipped what it should not, has failed.
+
+It also says which tests took the most time.
+"""
 
 from __future__ import annotations
 
+import heapq
 import re
 import sys
 from xml.etree import ElementTree
 
 # Raised as the suite grows; a run with fewer passes has lost tests on the way.
 LEAST_PASSED = 3800
+
+# Tests that are listed: the whole is to stay below 15 minutes on two cores.
+SLOWEST = 20
 
 # The only reasons for which a test may be skipped.
 ALLOWED_SKIPS = (
@@ -40,6 +47,10 @@ def main(path: str) -> int:
         if not any(re.search(pattern, reason) for pattern in ALLOWED_SKIPS):
             problems.append(f"{name} was skipped for another reason than those allowed: {reason}")
     print(f"{passed} passed, {len(skipped)} skipped")
+    seconds = [(float(case.get("time") or 0), case) for case in cases]
+    print(f"{sum(each for each, _ in seconds):.0f} s in all workers, of which the slowest take:")
+    for each, case in heapq.nlargest(SLOWEST, seconds, key=lambda item: item[0]):
+        print(f"{each:7.1f} s {case.get('classname')}::{case.get('name')}")
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0

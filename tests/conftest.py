@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -62,6 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Look for no garbage among what is loaded by now, a million objects of PyTorch and JAX."""
     gc.freeze()
+    # PyTorch takes a fifth of an export for records with tracebacks if this logger has a handler,
+    # and pytest listens to each logger that passes nothing on.
+    logging.getLogger("torch.__trace").propagate = True
 
 
 def _run_as_worker(

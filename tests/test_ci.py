@@ -69,3 +69,14 @@ def test_the_script_parses_and_can_be_executed() -> None:
 def test_thorough_tests_run_where_they_are_asked_for_alone(request: pytest.FixtureRequest) -> None:
     marked = [item for item in request.session.items if item.get_closest_marker("thorough")]
     assert request.config.getoption("thorough") or not marked
+
+
+def test_the_slowest_tests_are_listed(
+    check_report: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = "".join(f'<testcase classname="c" name="n{i}" time="{i}.04"/>' for i in range(40))
+    (tmp_path / "r.xml").write_text(f"<testsuite>{cases}</testsuite>")
+    check_report.main(str(tmp_path / "r.xml"))
+    said = capsys.readouterr().out.splitlines()
+    assert said[1] == "782 s in all workers, of which the slowest take:"
+    assert said[2:] == [f"{39.04 - i:7.1f} s c::n{39 - i}" for i in range(check_report.SLOWEST)]
