@@ -35,6 +35,7 @@ def test_own_kernel(tmp_path: Path) -> None:
     assert printed("own_kernel.py", tmp_path) == f"{clamped}\n{clamped * clamped}\n"
 
 
+@pytest.mark.thorough  # docs/torch.md and test_torch.py make the same calls
 def test_torch_model(tmp_path: Path) -> None:
     assert printed("torch_model.py", tmp_path).splitlines() == [
         "eager: the kernel runs where the tensors are",
@@ -52,6 +53,7 @@ def test_onnx_model(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough  # as does docs/jax.md
 def test_jax_function(tmp_path: Path) -> None:
     assert printed("jax_function.py", tmp_path).splitlines() == [
         "eager and jit: the kernel runs on the CPU",

@@ -46,10 +46,14 @@ COMPILES = ("compilation", "cpu", "frontends", "link", "match", "measure", "ptx"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a kernel, and a store of its own."""
     monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(tmp_path / "store"))
-    (tmp_path / "scaled.cu").write_text(SOURCE)
-    (tmp_path / "factor.h").write_text("#define FACTOR 2\n")
-    (tmp_path / "declared.py").write_text(DECLARED.format(options=""))
-    return tmp_path
+    return written(tmp_path)
+
+
+def written(directory: Path) -> Path:
+    (directory / "scaled.cu").write_text(SOURCE)
+    (directory / "factor.h").write_text("#define FACTOR 2\n")
+    (directory / "declared.py").write_text(DECLARED.format(options=""))
+    return directory
 
 
 def called(place: Path) -> tuple[list[float], set[str]]:
@@ -108,6 +112,10 @@ def test_a_header_that_takes_anothers_place_is_seen(place: Path) -> None:
 
 @pytest.fixture
 def kernel(place: Path) -> cd.Kernel:
+    return declared_in(place)
+
+
+def declared_in(place: Path) -> cd.Kernel:
     n = cd.dim("n")
     return cd.Kernel(
         "scaled",
@@ -132,13 +140,24 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return seen
 
 
+@pytest.fixture(scope="module")
+def called_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a kernel, and a store that has its module."""
+    place = written(tmp_path_factory.mktemp("called"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUSTOM_DISPATCH_STORE", str(place / "store"))
+        module_for(declared_in(place), "cpu")
+    return place
+
+
 @pytest.mark.parametrize(
     "changed", ["package", "nvrtc", "ptxas", "iree", "headers", "launch", "store off", "option"]
 )
 def test_another_package_compiler_or_launch_is_not_what_was_kept(
-    changed: str, kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    changed: str, called_before: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    module_for(kernel, "cpu")
+    monkeypatch.setenv("CUSTOM_DISPATCH_STORE", str(called_before / "store"))
+    kernel = declared_in(called_before)
     seen = builds(monkeypatch)
     module_for(kernel, "cpu")
     assert not seen

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.page_code import in_small_blocks
+
 PAGE = Path(__file__).parents[2] / "docs/jax.md"
 
 
@@ -18,6 +20,7 @@ def test_the_page_on_jax_runs(
     blocks = re.findall(r"<!-- run -->\n```python\n(.*?)```", text, re.DOTALL)
     assert text.count("\n```") == 2 * len(blocks)
     names: dict[str, object] = {"__name__": "page"}
+    blocks[0] = in_small_blocks(blocks[0])
     for code in blocks:
         exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102
     assert capsys.readouterr().out.splitlines() == [

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.page_code import in_small_blocks
+
 PAGE = Path(__file__).parents[2] / "docs/onnx.md"
 
 
@@ -16,7 +18,7 @@ def test_the_page_on_onnx_runs_as_a_script(tmp_path: Path) -> None:
     blocks = re.findall(r"<!-- run -->\n```python\n(.*?)```", text, re.DOTALL)
     (table,) = re.findall(r"\n```text\n(.*?)```", text, re.DOTALL)
     assert text.count("\n```") == 2 * len(blocks) + 2
-    (tmp_path / "page.py").write_text("\n".join(blocks))
+    (tmp_path / "page.py").write_text(in_small_blocks("\n".join(blocks)))
     done = subprocess.run(
         [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )

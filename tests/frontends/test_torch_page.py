@@ -10,6 +10,8 @@ from pathlib import Path
 
 from iree import runtime as rt
 
+from tests.page_code import in_small_blocks
+
 PAGE = Path(__file__).parents[2] / "docs/torch.md"
 TOOLS = Path(rt.__file__).parents[1] / "_runtime_libs"
 
@@ -27,7 +29,7 @@ def test_the_page_on_pytorch_runs_as_a_script(tmp_path: Path) -> None:
     blocks = re.findall(r"<!-- run -->\n```(\w+)\n(.*?)```", text, re.DOTALL)
     assert text.count("\n```") == 2 * len(blocks)
     code = [code if language == "python" else SHELL.format(code) for language, code in blocks]
-    (tmp_path / "page.py").write_text("\n".join(code))
+    (tmp_path / "page.py").write_text(in_small_blocks("\n".join(code)))
     done = subprocess.run(
         [sys.executable, "page.py"],
         cwd=tmp_path,

@@ -119,7 +119,9 @@ def test_a_block_of_16_bits_takes_the_kernel_for_its_rows() -> None:
     ]
     rows = torch.export.Dim("rows", min=2)
     x = torch.randn(2, 5, WIDTH, dtype=torch.float16)
-    module = cd.torch.compile(model, (x,), ["cpu"], replace=patterns, dynamic_shapes=({1: rows},))
+    module = cd.torch.compile(
+        model, (x,), ["cpu:host"], replace=patterns, dynamic_shapes=({1: rows},)
+    )
     assert sorted(item.kernel for item in module.replaced) == [
         "linear_f16_by_small_tiles",
         "linear_gelu_erf_f16_by_small_tiles",

@@ -20,6 +20,7 @@ from custom_dispatch.toolchain.tuned import table_of, tuned
 HOPPER = Target.parse("cuda:sm_90a")
 TABLED = [gemm.linear_bf16, gemm.matmul_bf16]
 OTHERS = [gemm.linear_f32, gemm.matmul_f32, gemm.linear_tf32, gemm.matmul_tf32]
+EACH = [gemm.linear_bf16, pytest.param(gemm.matmul_bf16, marks=pytest.mark.thorough)]
 GPUS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_90a")
 
 
@@ -67,17 +68,17 @@ def lost(choice: cd.Choice, known: tuple[str, ...], step: int) -> float:
     return math.exp(sum(logs) / len(logs))
 
 
-@pytest.mark.parametrize("choice", TABLED, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", EACH, ids=lambda choice: choice.name)
 def test_layers_of_open_rows_take_what_is_about_the_fastest(choice: cd.Choice) -> None:
     assert lost(choice, ("n", "k"), 45) < 1.04
 
 
-@pytest.mark.parametrize("choice", TABLED, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", EACH, ids=lambda choice: choice.name)
 def test_where_no_size_is_known_calls_take_what_is_nearly_the_fastest(choice: cd.Choice) -> None:
     assert lost(choice, (), 16) < 1.12
 
 
-@pytest.mark.parametrize("choice", TABLED, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", EACH, ids=lambda choice: choice.name)
 def test_sizes_that_were_not_measured_take_what_is_about_the_fastest(choice: cd.Choice) -> None:
     """What the table would choose for a fifth of its sizes, if it were without them."""
     found = quality(choice, measured(choice))

@@ -115,7 +115,7 @@ def test_from_pytorch(sentences: Sentences) -> None:
         ),
     ]
     sentences.check(
-        cd.torch.compile(sentences.model, sentences.arguments, ["cpu"], replace=patterns)
+        cd.torch.compile(sentences.model, sentences.arguments, ["cpu:host"], replace=patterns)
     )
 
 
@@ -150,4 +150,4 @@ def test_from_onnx(sentences: Sentences, exported: Path) -> None:
         cd.onnx.Pattern(GELU, "Gelu"),
         cd.onnx.Pattern(ATTENTION, attended, fixed={"causal": False}),
     ]
-    sentences.check(cd.onnx.compile(exported, ["cpu"], replace=patterns))
+    sentences.check(cd.onnx.compile(exported, ["cpu:host"], replace=patterns))

@@ -196,7 +196,10 @@ def test_nvrtc_headers_agree_with_cccl(write: Write) -> None:
     assert find_compiler("nvrtc").compile(CompileRequest(source, SM_90)).log == ""
 
 
-@pytest.mark.parametrize("header", ["cooperative_groups.h", "cuda/std/array"])
+@pytest.mark.parametrize(
+    "header",
+    ["cooperative_groups.h", pytest.param("cuda/std/array", marks=pytest.mark.thorough)],
+)
 def test_headers_leave_nothing_unused_in_the_ptx(
     header: str, compiler: Compiler, write: Write
 ) -> None:

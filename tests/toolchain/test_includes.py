@@ -231,8 +231,13 @@ compiler.compile(CompileRequest(Path(sys.argv[1]), Arch(90), (), (Path(sys.argv[
         "",
         '#include "near.h"\n#include <far.h>\n#include <no>\n#if __has_include(<too.h>)\n#endif',
         "#include <cuda_fp16.h>",
-        "#include <cooperative_groups.h>\n#include <cuda/std/tuple>",
-        "#include <cub/block/block_reduce.cuh>",
+        *(
+            pytest.param(text, marks=pytest.mark.thorough)  # hundreds of files each
+            for text in (
+                "#include <cooperative_groups.h>\n#include <cuda/std/tuple>",
+                "#include <cub/block/block_reduce.cuh>",
+            )
+        ),
     ],
 )
 def test_every_file_that_nvrtc_opens_is_known(
