@@ -5,8 +5,6 @@ Declare a kernel once (`Kernel`), then call it, build it (`build`), link it into
 neither IREE nor CUDA; the functions that need them load them when they are first used.
 """
 
-from __future__ import annotations
-
 import importlib
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ Python's own decorator compiles six functions for each frozen class, which takes
 other five are the same for all classes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Reading and writing files: every failure is a sentence, and no file is ever half written."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools

@@ -1,7 +1,5 @@
 """The CPU of this machine: what it is called, and what code it runs."""
 
-from __future__ import annotations
-
 import functools
 import os
 import platform

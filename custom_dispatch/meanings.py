@@ -1,7 +1,5 @@
 """What messages of other programs mean: tables in TOML, beside those who read them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

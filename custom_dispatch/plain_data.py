@@ -3,8 +3,6 @@
 A file may hold anything: what is not of its type is refused, and reading executes nothing.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import types
 import typing

@@ -1,7 +1,5 @@
 """Code that compilers of other languages left in files: `cd.prebuilt`."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What can be reached from something, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 

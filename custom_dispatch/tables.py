@@ -1,7 +1,5 @@
 """Tables as plain text: one line a row, columns of equal width."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 _GAP = "  "

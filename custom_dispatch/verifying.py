@@ -4,8 +4,6 @@ A module with code for a CPU runs as it is; another is compiled once more, for t
 Kernels compute the same there as on a GPU: it is their PTX.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line, one module a command."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import importlib

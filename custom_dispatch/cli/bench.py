@@ -1,7 +1,5 @@
 """`custom-dispatch bench`: what calls of a function take, and what of that is its kernel."""
 
-from __future__ import annotations
-
 import platform
 import secrets
 import shlex

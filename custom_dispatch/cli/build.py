@@ -1,7 +1,5 @@
 """`custom-dispatch build`: sources to objects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

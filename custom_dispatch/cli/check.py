@@ -1,7 +1,5 @@
 """`custom-dispatch check`: conformance of kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

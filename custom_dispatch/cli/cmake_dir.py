@@ -1,7 +1,5 @@
 """`custom-dispatch cmake-dir`: where the CMake function is."""
 
-from __future__ import annotations
-
 import click
 
 from custom_dispatch.installation import resource

@@ -1,7 +1,5 @@
 """`custom-dispatch compile`: a model and kernels to one .vmfb."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

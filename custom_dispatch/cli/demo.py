@@ -1,7 +1,5 @@
 """`custom-dispatch demo`: the whole way, on the sample kernels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

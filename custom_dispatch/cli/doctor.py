@@ -1,7 +1,5 @@
 """`custom-dispatch doctor`: what this machine can build and run, and why not."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

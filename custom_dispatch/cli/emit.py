@@ -1,7 +1,5 @@
 """`custom-dispatch emit`: the .mlir that stock iree-compile takes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`custom-dispatch inspect`: what is in a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial

@@ -4,8 +4,6 @@ Kernels have references, which are Python: so it imports what declares them, as 
 What they are compiled to comes as a file.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout

@@ -1,7 +1,5 @@
 """Finding the kernels and patterns that a module or file declares."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

@@ -4,8 +4,6 @@ Sizes are n=1024, or a range of them, n=1024:268435456:x4. Inputs have the form 
 takes: 8xf32=2, 2x3xi32=1 2 3 4 5 6, @file.npy; and scalars: f32=1.5, or 3.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

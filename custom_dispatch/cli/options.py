@@ -1,7 +1,5 @@
 """Options that several commands share, and progress on a terminal."""
 
-from __future__ import annotations
-
 import logging
 import math
 import sys

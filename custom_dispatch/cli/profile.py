@@ -1,7 +1,5 @@
 """`custom-dispatch profile`: where the time of a function's calls goes."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

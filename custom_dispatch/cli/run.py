@@ -1,7 +1,5 @@
 """`custom-dispatch run`: a function of a .vmfb, and its results: printed, as JSON, and in files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

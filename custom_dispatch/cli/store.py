@@ -1,7 +1,5 @@
 """`custom-dispatch store`: what was compiled before, and is kept."""
 
-from __future__ import annotations
-
 import click
 
 from custom_dispatch.cli.report import show_table

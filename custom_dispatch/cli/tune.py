@@ -1,7 +1,5 @@
 """`custom-dispatch tune`: which kernel of a choice is the best, for which sizes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice

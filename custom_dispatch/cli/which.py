@@ -1,7 +1,5 @@
 """`custom-dispatch which`: which kernel of a choice a call takes, and why."""
 
-from __future__ import annotations
-
 import click
 
 from custom_dispatch.cli import options

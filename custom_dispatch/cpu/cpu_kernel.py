@@ -1,7 +1,5 @@
 """What the CPU target has to know of a kernel besides its PTX, and what it makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Lowering kernels to what a CPU variant of a `hal.executable` holds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Calling a kernel at once: built, compiled and loaded on its first call, then kept."""
 
-from __future__ import annotations
-
 import copy
 import os
 import threading

@@ -1,7 +1,5 @@
 """The kernel of a choice that a call takes; and why, for who asks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ For a call all of that follows from the declaration, the source with its headers
 the compilers. So a call looks once, and loads what compiles only where that is needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a call runs on this machine, and what its kernel is compiled for there."""
 
-from __future__ import annotations
-
 from custom_dispatch.errors import DeviceError
 from custom_dispatch.kernel import target
 from custom_dispatch.kernel.kernel import Kernel

@@ -5,8 +5,6 @@ and the sizes of results, which follow from shapes. What was found right once is
 Numbers are checked at each call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Running a kernel's reference, a Python function."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What a kernel takes of a GPU."""
 
-from __future__ import annotations
-
 from custom_dispatch.dataclass import dataclass
 
 

@@ -3,8 +3,6 @@
 `custom_dispatch.ir.interface` says what the functions are.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final
 

@@ -5,8 +5,6 @@ Capability"; how registers and shared memory are handed out is that of NVIDIA's 
 (`cuda_occupancy.h` of CUDA 13.0, which a test compares this with).
 """
 
-from __future__ import annotations
-
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.kernel.geometry import Block, max_block_registers
 

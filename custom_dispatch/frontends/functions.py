@@ -1,7 +1,5 @@
 """Several functions of one module: what front ends are given for each, and their models as one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -6,8 +6,6 @@ kernel takes, all in their order, or some as a mapping; a backward kernel writes
 `grad_x`.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any

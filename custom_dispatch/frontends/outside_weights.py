@@ -1,7 +1,5 @@
 """A model's weights as IREE's parameters, declared in the module that is made of it."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence

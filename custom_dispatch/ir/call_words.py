@@ -1,7 +1,5 @@
 """All that a call passes besides its buffers, as the 32-bit words of IREE's convention."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from custom_dispatch.errors import LinkError

@@ -21,8 +21,6 @@ the kernel may take: IREE's CUDA device waits for the work first, so that no cal
 allocator, as results do, and is held by what uses it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Bodies of functions that are called from outside: arguments in, tensors, results and fences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

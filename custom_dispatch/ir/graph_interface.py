@@ -16,8 +16,6 @@ lies between from another, which all functions of a module share: they run one a
 reads and updates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

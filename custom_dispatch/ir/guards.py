@@ -8,8 +8,6 @@ A call has to fit them all, whichever variant runs: so what is refused is the sa
 module that is compiled for one more target takes no calls less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ operands, which a wrapper emits before it uses the result. In a workgroup count 
 fail: there the wrapper has already checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

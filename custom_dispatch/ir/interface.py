@@ -13,8 +13,6 @@ IREE would wrap each function by itself (compiler/src/iree/compiler/Bindings/Nat
 WrapEntryPoints.cpp), with a copy of the body in each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A built library as executables, ready to be written as IR."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A library by itself as one module: its executables, and a public function per kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

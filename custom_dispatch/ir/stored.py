@@ -1,7 +1,5 @@
 """Modules kept in the store, by the installed IREE compiler and all else that they follow from."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

@@ -4,8 +4,6 @@ Tensors are dense and row-major, so both directions cost nothing: IREE makes oth
 buffer of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

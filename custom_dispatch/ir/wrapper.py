@@ -10,8 +10,6 @@ dispatches. For these reasons it is written as it is:
   in two parts: its checks alone, which a model makes before anything runs, and the dispatch alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,7 +1,5 @@
 """That the parts of a declaration go together: operands, dims and what is required of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.errors import DeclarationError

@@ -5,8 +5,6 @@ a kernel `gelu`. What a model calls by name is refused then; what a pattern puts
 calls, so it gets another name.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import fields

@@ -5,8 +5,6 @@ Operands and expressions are in the text that messages show them in, `In(lhs: f3
 fallback are not in it: none of them is needed to call or to launch what was built.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

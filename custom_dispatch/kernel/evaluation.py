@@ -1,7 +1,5 @@
 """What dim expressions are made of, and what they are once dims are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from custom_dispatch.errors import DeclarationError

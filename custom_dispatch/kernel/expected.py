@@ -5,8 +5,6 @@ corrects it, the less the farther they are. In a table without models the neares
 alone count.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field

@@ -1,7 +1,5 @@
 """Launch geometry: block and grid, and the limits CUDA sets for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from typing import cast

@@ -1,7 +1,5 @@
 """How compilers of other languages pass arrays; `layouts.toml` has the table."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Names and other values from users, before they reach IR, PTX look-up, a file or an error."""
 
-from __future__ import annotations
-
 import operator
 import os
 import re

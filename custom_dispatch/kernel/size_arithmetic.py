@@ -4,8 +4,6 @@ IR computes in 64 bits without a sign, where a difference below zero would wrap;
 0 ... 2**63 - 1. Division rounds towards zero, which for such numbers is C's and CUDA's.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ types: `scale(const float*, float*, int)`. It goes into C++ source that is compi
 passes but what such a name is made of.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

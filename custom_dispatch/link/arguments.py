@@ -1,7 +1,5 @@
 """A kernel's arguments as frameworks pass them: a struct's numbers one by one, each with a name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Barriers that hide constants from the compiler, which would run kernels on them itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Constants of a model by value, however they are written, and what operations read."""
 
-from __future__ import annotations
-
 import math
 
 import numpy

@@ -4,8 +4,6 @@ A model in MLIR declares them itself, each named after its kernel. For calls in 
 linking declares them: one for each kernel and each number of leading dims that it is called with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

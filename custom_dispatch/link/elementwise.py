@@ -1,7 +1,5 @@
 """Operations on the elements of tensors, one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

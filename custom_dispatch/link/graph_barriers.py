@@ -4,8 +4,6 @@ Where a stream runs commands one after another, a graph has no order but that of
 (iree/hal/drivers/cuda/graph_command_buffer.c).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from iree.compiler import ir

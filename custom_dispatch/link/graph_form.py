@@ -7,8 +7,6 @@ without a table of bindings, which is recorded once, is one CUDA graph to IREE's
 graph mode (iree/hal/drivers/cuda/cuda_device.c).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

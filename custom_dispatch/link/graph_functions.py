@@ -1,7 +1,5 @@
 """Functions of a model that become graphs: see `ir/graph_interface.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

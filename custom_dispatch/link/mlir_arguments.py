@@ -1,7 +1,5 @@
 """The arguments of a call in MLIR: operands, and attributes, which are scalars by name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading a model: MLIR text, bytecode, a file, or a module that somebody parsed."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Operations of a model, at any depth: found by their names, and made."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

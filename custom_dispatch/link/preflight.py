@@ -14,8 +14,6 @@ function has none, and its kernels are checked one by one where they are called.
   effects, there is nothing it could have computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

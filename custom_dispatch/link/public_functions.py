@@ -1,7 +1,5 @@
 """Giving a model's public functions the interface that callers need: see `ir/interface.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from iree.compiler import ir

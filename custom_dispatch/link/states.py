@@ -1,7 +1,5 @@
 """State of a model as arguments and results of its functions, with a buffer for each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from iree.compiler import ir

@@ -4,8 +4,6 @@ Numbers take the way that they take in every call. What a front end's symbols ar
 compared and computed with, its own class says.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar

@@ -1,7 +1,5 @@
 """Updates in place that might reach a buffer of the caller's, and what keeps them from it."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ twice. So a value that an operation computes may turn out to be one that was the
 the same buffer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 

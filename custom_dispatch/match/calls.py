@@ -1,7 +1,5 @@
 """A call of a kernel in the place of what it computes, in the model's dialect."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

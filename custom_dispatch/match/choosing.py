@@ -1,7 +1,5 @@
 """Which places are taken, where patterns overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

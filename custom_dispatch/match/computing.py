@@ -1,7 +1,5 @@
 """Operands that follow from a model's conditions, computed in the torch dialect."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ no such operand, but a mask that is true where `j <= position`: then `lengths` i
 and is computed for the kernel.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

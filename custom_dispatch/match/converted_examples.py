@@ -3,8 +3,6 @@
 Numbers of the kernel have values meanwhile: IREE converts some operations with constants alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from iree.compiler import ir

@@ -1,7 +1,5 @@
 """What matching knows of operations by their names: `operations.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path

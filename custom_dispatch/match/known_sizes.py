@@ -1,7 +1,5 @@
 """Whether a kernel takes the sizes of a place that computes what it does."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 

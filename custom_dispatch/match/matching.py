@@ -7,8 +7,6 @@ the operands' sizes. The operands of commutative operations may be swapped. An o
 value wherever the example has it, and intermediate values are used nowhere else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Two operations of one kind: what tells them apart, besides the values that they read."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a kernel computes, as MLIR: what is looked for in a model. Data, which loads no IREE."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

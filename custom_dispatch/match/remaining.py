@@ -1,7 +1,5 @@
 """What of a model stays with IREE: its large operations that no kernel took, by kind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -3,8 +3,6 @@
 Every pattern is compared with every place; `choosing.py` says which are taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace

@@ -5,8 +5,6 @@ before kernels are put, so that larger patterns find it: a product followed by a
 spells out is a product and a GELU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from iree.compiler import ir

@@ -4,8 +4,6 @@ Sizes are not negative, and their products do not overflow: so what is multiplie
 number is as it was. In the torch dialect, `torch.bind_symbolic_shape` says what is known of them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """What is known while a place is compared with an example, and what comes out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

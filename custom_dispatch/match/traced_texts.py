@@ -1,7 +1,5 @@
 """What was found out about patterns' functions, kept in the store: tracing one takes long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """Types of a model against those of a pattern."""
 
-from __future__ import annotations
-
 import math
 import re
 import sys

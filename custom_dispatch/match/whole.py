@@ -1,7 +1,5 @@
 """What has to hold of a place as a whole, when all of its values agree with an example's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

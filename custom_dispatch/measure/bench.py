@@ -1,7 +1,5 @@
 """Measuring a function of a module: its calls, IREE's own, and the same object without IREE."""
 
-from __future__ import annotations
-
 import copy
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Conformance of a kernel: on every device here, against its reference, on random inputs."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

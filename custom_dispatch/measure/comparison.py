@@ -5,8 +5,6 @@ neighbours are taken, evenly spaced. A tile of a matrix that is wrong has some o
 element may have none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What measured functions are called with: random values, or what the user gives."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

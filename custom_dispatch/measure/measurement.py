@@ -3,8 +3,6 @@
 So what disturbs the machine disturbs them all.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping

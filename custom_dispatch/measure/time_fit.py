@@ -1,7 +1,5 @@
 """Fitting the models of time (`custom_dispatch.kernel.time_model`) to what was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ kernel that faults ends the use of the GPU for everything in that process, and o
 only with it: then that is the kernel's result, and what is left goes on in a new process.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

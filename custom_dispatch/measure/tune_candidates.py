@@ -4,8 +4,6 @@ One that does not compile is a result like any other. So kernels that are built 
 without compilers have a directory each, and `tuning_objects.json` says what became of them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

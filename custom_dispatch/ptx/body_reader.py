@@ -5,8 +5,6 @@ instructions that are read. Within a kind the order means something: ``cvt.f32.s
 ``cvt.s32.f32``, and ``.row.col`` not ``.col.row``.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Mapping

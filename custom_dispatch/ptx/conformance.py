@@ -5,8 +5,6 @@ parameter bytes as the PTX says. A wrong name, count, size or order therefore co
 when the file is loaded or gives wrong numbers.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Sequence

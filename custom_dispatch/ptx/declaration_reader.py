@@ -1,7 +1,5 @@
 """Reading declarations of parameters and variables (PTX ISA 9.0, chapter 5)."""
 
-from __future__ import annotations
-
 from custom_dispatch.ptx import operands
 from custom_dispatch.ptx.module import Initializer, Parameter, Span, Variable
 from custom_dispatch.ptx.operand_reader import Scope, parse_float

@@ -1,7 +1,5 @@
 """Small changes of a PTX module's text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from custom_dispatch.errors import PtxError

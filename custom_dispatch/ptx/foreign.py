@@ -5,8 +5,6 @@ pointers to scratch memory), the architecture sm_90a where nothing needs it, dir
 debuggers that ptxas 13.0 does not know, and more static shared memory than a block may have.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -9,8 +9,6 @@ have none, and neither has what was loaded, once it is multiplied or shifted as 
 was loaded else is of unknown origin, unless it is added to an address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Reading a PTX module (PTX ISA 9.0, chapters 4 and 11)."""
 
-from __future__ import annotations
-
 import gc
 import re
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ map, which must be in parameter space; the latter is refused. A struct with poin
 apart, is copied in the same way where a load reads more than one part of it.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

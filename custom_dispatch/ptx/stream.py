@@ -6,8 +6,6 @@ dot ends before the next one: ``.reg.b32`` is two, as cuda_bf16.h writes it. Lin
 that PTX ISA 9.0 does not have (``.language``, ``.loc_intermediate``) are comments.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Callable

@@ -6,8 +6,6 @@ what was in memory before. Found is what can be nothing else; an address that is
 to a function, may be any.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from custom_dispatch.errors import PtxError

@@ -8,8 +8,6 @@ names, and its modules with their images. What is not understood is passed over:
 reports, and IREE judges files when it loads them.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct

@@ -5,8 +5,6 @@ IREE's own register the host's pages for each copy, and a thread of IREE's unreg
 which are copied as well: with several threads copies fail, or the process ends [H200].
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from typing import Any

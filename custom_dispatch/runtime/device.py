@@ -1,7 +1,5 @@
 """The devices of this machine, opened, and why one that is wanted is not among them."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Choosing the device for a module, and saying why another one will not do."""
 
-from __future__ import annotations
-
 import os
 
 from custom_dispatch.compiled import CompiledModule

@@ -19,8 +19,6 @@ what other libraries have under way is waited for on the host, here:
   not when it is done). From then on, calls wait for the stream that asked for the array.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

@@ -1,7 +1,5 @@
 """What IREE's failures mean to whoever made the call, and what cpu:checked has found."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 import warnings

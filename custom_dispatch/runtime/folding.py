@@ -1,7 +1,5 @@
 """Arrays with any leading dims, for a kernel that sees them as one: no element is moved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple

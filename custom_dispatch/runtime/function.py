@@ -1,7 +1,5 @@
 """A function of a loaded module, to be called with arrays."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from typing import Any

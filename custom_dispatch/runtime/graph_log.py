@@ -6,8 +6,6 @@ driver keeps what it said of errors, a line each with time, thread, source and s
 API, "Error Log Management Functions").
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from typing import Any

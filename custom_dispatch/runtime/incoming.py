@@ -1,7 +1,5 @@
 """Arrays on their way into a call: read from whatever they are, checked, put on the device."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterable

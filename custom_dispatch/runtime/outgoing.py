@@ -1,7 +1,5 @@
 """Results on their way into arrays that the caller gave."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a loaded program consists of: functions, the kernels they dispatch, variants and sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.dataclass import dataclass

@@ -4,8 +4,6 @@ IREE maps an archive into memory. On the CPU a program reads the weights there; 
 copied to it while the module is loaded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Where the store is, and whether it may be trusted."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

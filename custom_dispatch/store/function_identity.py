@@ -1,7 +1,5 @@
 """What tells a Python function from another that computes something else."""
 
-from __future__ import annotations
-
 import dis
 import functools
 import sys

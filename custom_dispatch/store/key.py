@@ -8,8 +8,6 @@ of its fields, and the declared types say how each is read, so a new field needs
 Reading executes nothing, which pickle would.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

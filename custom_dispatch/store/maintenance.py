@@ -1,7 +1,5 @@
 """Looking after the store: what is in it, whether it is whole, and emptying it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress

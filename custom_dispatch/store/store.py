@@ -6,8 +6,6 @@ reader checks what it reads: an entry's file says what it is, for which key, and
 whole. The store is kept within its limit: what was not used for longest goes first.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

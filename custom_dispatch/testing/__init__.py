@@ -1,7 +1,5 @@
 """Help for tests: kernels of Triton on machines without a GPU."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 

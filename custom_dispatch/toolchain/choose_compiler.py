@@ -8,8 +8,6 @@ A result is kept by what both compilers are and read, so that a source which NVR
 not given to it again.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace

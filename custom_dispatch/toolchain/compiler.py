@@ -1,7 +1,5 @@
 """What a CUDA compiler is to the rest of the package: a source and an arch in, PTX out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace

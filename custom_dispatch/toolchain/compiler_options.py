@@ -7,8 +7,6 @@ and they would do nothing to it without a word.
 Source: nvcc 13.0 `--help`, and the NVRTC 13.0 documentation, "Supported Compile Options".
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

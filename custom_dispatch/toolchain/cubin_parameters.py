@@ -5,8 +5,6 @@ KPARAM_INFO of a kernel names. The code reads bytes at places and knows nothing 
 other ordinals make another signature of the same code, as IREE passes it (`kernel/abi.py`).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

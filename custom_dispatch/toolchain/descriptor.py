@@ -15,8 +15,6 @@ nothing, because a declaration may name the fields as it likes. Constants hold t
 answers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

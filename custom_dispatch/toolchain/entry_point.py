@@ -12,8 +12,6 @@ signless; integers as the bits of floats of at most 16 bits, and bytes as bools;
 (`float4`) for their parts. A class that is not known, and void, may be anything that fits.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections import Counter

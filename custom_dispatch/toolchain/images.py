@@ -10,8 +10,6 @@ attributes: a format byte, an attribute byte, a 16-bit size or value, and for fo
 `cuobjdump --dump-elf` of CUDA 13.0 names for cubins whose kernels are known (tests/toolchain).
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ A toolkit's own headers are not followed: what leads into their directory takes 
 input, together with every place where one of them would look before it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

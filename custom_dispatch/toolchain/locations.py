@@ -15,8 +15,6 @@ Of these mixtures some do not work (tried with CUDA 13.0 to 13.5): nvcc with the
 source includes CCCL before 13.2, which refuses them. NVRTC works with all headers.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

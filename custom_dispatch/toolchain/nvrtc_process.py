@@ -7,8 +7,6 @@ build has one: NVRTC takes turns with itself within a process, so that two threa
 of the time of one, and two processes in half.
 """
 
-from __future__ import annotations
-
 import contextlib
 import marshal
 import os

@@ -1,7 +1,5 @@
 """Where the objects of a plan come from: its source, which is compiled, or files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Kernels whose code the compiler of another language makes when they are built."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from custom_dispatch.kernel.kernel import Kernel

@@ -3,8 +3,6 @@
 ptxas is the one judge of PTX without a driver: the driver holds the same assembler.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -9,8 +9,6 @@ files that it read (as ccache's direct mode has it), and these files as they are
 result.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

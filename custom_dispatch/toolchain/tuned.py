@@ -1,7 +1,5 @@
 """Choices by what was measured: tables read from their files, and whether they still hold."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Checking an object before anything is built on it: it assembles, and is what was declared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace

@@ -5,8 +5,6 @@ computed from it follows: what nvcc adds to a signed number before it divides is
 comparison that holds for all threads is a constant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

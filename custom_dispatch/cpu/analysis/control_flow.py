@@ -1,7 +1,5 @@
 """The control-flow graph of a PTX entry (PTX ISA 9.0, section 9.7.12, "Control Flow")."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from custom_dispatch.errors import PtxError

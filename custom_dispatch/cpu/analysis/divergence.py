@@ -10,8 +10,6 @@ Most branches only have some lanes pass over a few blocks, as `if` without `else
 others run these, it need not be noted who waits: those that were active before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ stored or selected once for one that always is, and a load that leads to anythin
 and selects (an address, a branch, a shuffle, an atomic, a call) is none that is dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

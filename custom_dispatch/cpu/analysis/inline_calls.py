@@ -7,8 +7,6 @@ such a variable that is always written and read in one width becomes a register;
 an address is taken, or whose parts overlap, stays memory of the thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ some path (backward data flow over the control-flow graph; PTX ISA 9.0, chapter 
 Operands", says which operand of an instruction is its destination).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.control_flow import Block, Graph

@@ -7,8 +7,6 @@ written; here, only if that one belongs to an earlier warp or block, to the same
 that another worker runs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

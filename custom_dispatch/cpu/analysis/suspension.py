@@ -1,7 +1,5 @@
 """Which instructions make a thread wait for others (PTX ISA 9.0, sections 9.7.13 and 9.7.14)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

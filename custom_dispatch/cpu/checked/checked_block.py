@@ -1,7 +1,5 @@
 """Running a block in checked mode: the function around it that makes its memory and its context."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from custom_dispatch.cpu.checked.finding import FINDINGS_ENTRY, findings_global

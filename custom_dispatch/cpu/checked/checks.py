@@ -4,8 +4,6 @@ Each method writes a call of the monitor (`checked/monitor.py`) into the code. W
 is found leaves memory in doubt, the thread stops, and with it the block.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ the dispatch fails if one is more than a note. A text has the form of this packa
 was found, what was expected, the next step.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from enum import IntEnum

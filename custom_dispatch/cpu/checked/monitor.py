@@ -4,8 +4,6 @@ They are written in CUDA (`monitor/`). What ships is what they compile to (`moni
 `monitor/monitor.cuh` says how what they know lies in memory.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """The instructions of a module as checks know them, and the texts that findings name them by."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import PurePath
 

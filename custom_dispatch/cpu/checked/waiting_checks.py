@@ -4,8 +4,6 @@ Where threads can wait is a list of sites, in the order of the places that they 
 thread's place is numbered from 1.
 """
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.analysis.suspension import is_barrier
 from custom_dispatch.cpu.checked.monitor import CONTEXT, call
 from custom_dispatch.cpu.checked.sites import Site, Sites

@@ -7,8 +7,6 @@ another, as in PTX. Subnormal f32 sums are flushed to zero by a GPU's global mem
 "atom"), and here only if the kernel has nothing else to keep them for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Barriers of a block and of a warp (PTX ISA 9.0, section 9.7.13.1 and 9.7.13.2)."""
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads import block_memory

@@ -1,7 +1,5 @@
 """Comparison and selection (PTX ISA 9.0, sections 9.7.6, 9.7.7)."""
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import widen

@@ -4,8 +4,6 @@ Conversions to integers saturate; every other one takes any rounding, and rounds
 8-bit numbers come from f32 or f16 with `.satfinite`, and go to f16 only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,6 @@ which gives the correctly rounded result because f32 has more than twice the dig
 rounding of an exact sum: it is computed in f64 with the lost digits kept as an odd last bit.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -6,8 +6,6 @@ zero: a register read before it is written has no value in PTX, and zero keeps t
 at every run.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Which function lowers which PTX instruction (the sections of PTX ISA 9.0's chapter 9.7)."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Final

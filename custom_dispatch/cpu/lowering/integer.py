@@ -5,8 +5,6 @@ Of the video instructions these are the ones on two or four numbers at once, wit
 selection; nvcc emits `vabsdiff2` and `vabsdiff4`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Bit fields, permutations and truth tables (PTX ISA 9.0, sections 9.7.1, 9.7.8 and 9.7.9)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from custom_dispatch.cpu.lowering.frame import Frame

@@ -5,8 +5,6 @@ can be vectorised and the code links on every CPU. Relative errors are below 1e-
 absolute, for arguments up to 1e5), so results are at least as near as the GPU's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -7,8 +7,6 @@ elements of row `g`, of row `g + 8`, then the same further along the row. Produc
 are summed in f32, i32 or f64, in the order of k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

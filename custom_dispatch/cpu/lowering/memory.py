@@ -1,7 +1,5 @@
 """Moving data: registers, parameters and memory (PTX ISA 9.0, section 9.7.9)."""
 
-from __future__ import annotations
-
 import re
 
 from custom_dispatch import ptx

@@ -1,7 +1,5 @@
 """Registers that tell a thread where it is (PTX ISA 9.0, chapter 10, "Special Registers")."""
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.thread_code import ThreadCode

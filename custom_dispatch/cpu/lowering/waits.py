@@ -1,7 +1,5 @@
 """What instruction lowerings use to make a thread, or a warp, wait for others."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final

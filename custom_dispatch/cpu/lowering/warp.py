@@ -6,8 +6,6 @@ on and works out its own result from what the others showed. Lanes that have end
 for. What a lane outside the mask showed is undefined on a GPU; here it reads as the lane's own.
 """
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.control_structures import fold
 from custom_dispatch.cpu.text.ssa_value import SsaValue

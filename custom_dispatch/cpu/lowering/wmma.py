@@ -5,8 +5,6 @@ of B along its columns, of the sums along their rows, lane after lane. Registers
 a second copy hold zeros.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

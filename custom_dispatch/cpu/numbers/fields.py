@@ -1,7 +1,5 @@
 """The parts of a word that have as many bits each, lowest first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from custom_dispatch.cpu.text.ssa_value import SsaValue

@@ -9,8 +9,6 @@ arithmetic rounds. One of f32 is made from an f64 result and the sign of what th
 Operands are brought between 1 and 2 first, so that nothing overflows or underflows on the way.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -7,8 +7,6 @@ clear of them. Of the 8-bit types (PTX ISA 9.0, section 5.2.3, "Alternate Floati
 Formats") e5m2 is the upper half of an f16; e4m3 has no infinity and one NaN, and reaches 448.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

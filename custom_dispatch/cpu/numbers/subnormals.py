@@ -6,8 +6,6 @@ instruction of its kernel asks for it; then the hardware does what `.ftz` says. 
 their lowerings flush what they take and give.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -6,8 +6,6 @@ symbols are checked before. A builder that spells operations in another way has 
 those with an underscore.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Sequence
 

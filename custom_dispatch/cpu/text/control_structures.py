@@ -1,7 +1,5 @@
 """Loops and conditions for code that is written by hand, such as the scheduler of a block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

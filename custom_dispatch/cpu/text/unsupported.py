@@ -1,7 +1,5 @@
 """The errors for PTX that the CPU target does not run, and for what is no PTX."""
 
-from __future__ import annotations
-
 from custom_dispatch.errors import PtxError, UnsupportedInstructionError
 from custom_dispatch.ptx import Address, Instruction, Operand
 

@@ -1,7 +1,5 @@
 """Variables of a PTX module as globals of the LLVM dialect (PTX ISA 9.0, section 5.4)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

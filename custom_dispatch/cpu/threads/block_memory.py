@@ -14,8 +14,6 @@ says, or, where it says nothing, as the block's threads that have not ended. `ba
 predicate on the way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ it jumps to the place it left; the registers live there, and no others, are kept
 state meanwhile. Local memory of such a thread lies in its state too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.analysis import liveness

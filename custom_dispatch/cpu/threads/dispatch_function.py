@@ -6,8 +6,6 @@ executable library's dispatch function (iree/hal/local/executable_library.h, ver
 can only return success.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from custom_dispatch.cpu.numbers.subnormals import keep_subnormals

@@ -10,8 +10,6 @@ Threads that only wait for each other at one barrier run in lockstep: all up to 
 all on from it.
 """
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function_text
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue

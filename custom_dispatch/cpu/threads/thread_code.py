@@ -1,7 +1,5 @@
 """A kernel's code, as the functions that run its threads need to know it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -6,8 +6,6 @@ the thread to its end. It is inlined into the loop over a block's threads
 the same instructions (`threads/coroutine.py`).
 """
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.analysis.liveness import local_registers, registers_of
 from custom_dispatch.cpu.analysis.spins import SpinCounter

@@ -6,8 +6,6 @@ operation), `NeedsLoopError` says so, and the instruction is lowered once more i
 (`warps/lane_loop.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

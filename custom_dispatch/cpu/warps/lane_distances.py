@@ -6,8 +6,6 @@ used. Integers wrap around (PTX ISA 9.0, section 9.7.1): before one is extended,
 compared with the ends of its type, and the result says whether it is valid.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ A register has one form in the whole kernel: a scalar, a scalar with distances, 
 written no longer needs wider ones (`warps/warp_function.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from custom_dispatch.cpu.lowering.frame import Frame

@@ -9,8 +9,6 @@ build a variant goes by the number of operations, so those that differ in nothin
 registers share a function, which finds the lanes' registers in an array and holds such a loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace

@@ -6,8 +6,6 @@ in a function of their own that the kernel's accesses share. Of several lanes th
 place one wins; PTX leaves open which (PTX ISA 9.0, section 8, "Memory Consistency Model").
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

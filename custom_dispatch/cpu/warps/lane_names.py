@@ -5,8 +5,6 @@ lanes, a scalar with distances, or a vector. Vectors of values that are none are
 needed, once in a basic block.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Lanes at known distances from each other load from a few stretches of memory, ea
 loaded as a whole and whose elements are then put where they belong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ While lanes wait, the bits of those that wait at a block lie in a variable of th
 lanes would pass ones that wait at an earlier block, those go first.
 """
 
-from __future__ import annotations
-
 from custom_dispatch.cpu.analysis.control_flow import Block
 from custom_dispatch.cpu.lowering.waits import STOPPED
 from custom_dispatch.cpu.text.ssa_value import SsaValue

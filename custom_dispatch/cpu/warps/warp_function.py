@@ -10,8 +10,6 @@ and again, with all registers narrow, all branches common and all blocks but the
 at first, until nothing has to be widened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

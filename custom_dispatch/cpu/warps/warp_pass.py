@@ -1,7 +1,5 @@
 """One pass over a kernel's instructions, for all lanes of a warp at once."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from custom_dispatch.cpu.analysis.control_flow import Block

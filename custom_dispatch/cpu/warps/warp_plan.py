@@ -1,7 +1,5 @@
 """What is known of a kernel when its warps' function is written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from custom_dispatch.cpu.analysis.divergence import Divergence

@@ -5,8 +5,6 @@ show each other are lanes of vectors. At a barrier the warp stops as a whole: th
 there, and no others, are kept in the warp's state, and the scheduler goes on with another warp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from custom_dispatch.cpu.analysis.liveness import Live, kept_across

@@ -1,7 +1,5 @@
 """Functions of JAX as MLIR: exported by JAX, with large arrays that they hold as parameters."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A kernel as a function of JAX: what it takes, and with which derivative."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

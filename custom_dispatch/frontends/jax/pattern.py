@@ -5,8 +5,6 @@ for one size only. A place is first compared without regard to sizes, which give
 with an example for their sizes.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

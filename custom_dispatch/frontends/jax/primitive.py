@@ -5,8 +5,6 @@ JAX meets it in four ways: with arrays, which runs the kernel; in a function tha
 shapes; and in a function that is exported, where it becomes a call by the kernel's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

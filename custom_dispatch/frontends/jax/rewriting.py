@@ -4,8 +4,6 @@ A pattern is an example that a place has to equal. A rule looks at the traced fu
 may follow dims through any transposition, and compare constants and activations by value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

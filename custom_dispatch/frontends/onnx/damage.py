@@ -1,7 +1,5 @@
 """What ONNX's own checker lets through: damaged models, and what IREE would compute wrongly."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

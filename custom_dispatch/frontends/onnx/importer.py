@@ -1,7 +1,5 @@
 """ONNX models as MLIR: read, checked and completed by ONNX, imported by what comes with IREE."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 

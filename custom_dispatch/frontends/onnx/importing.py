@@ -3,8 +3,6 @@
 Each node becomes one `torch.operator`, of a model as of a pattern's graph.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

@@ -5,8 +5,6 @@ nor its inference, nor IREE's importer copies them, wherever their bytes are: in
 files beside it.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 A node becomes a call of a function, of which ONNX puts the nodes in its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A kernel as an operator of ONNX: a schema, with the inference of its results' types."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterable, Iterator

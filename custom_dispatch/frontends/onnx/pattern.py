@@ -1,7 +1,5 @@
 """What a kernel computes, as nodes of ONNX: what is looked for in a model."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import inspect

@@ -5,8 +5,6 @@ writes each reshape: `Concat(Gather(Shape(x), 0), -1, 12, 64)`. What is written 
 be two sizes, and no kernel may take a place that needs them to be one.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

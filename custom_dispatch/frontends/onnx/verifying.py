@@ -1,7 +1,5 @@
 """What ONNX's own evaluator computes of a model, for random inputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -1,7 +1,5 @@
 """Buffers of exported PyTorch models: which a model changes, each with memory of its own."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from typing import Any

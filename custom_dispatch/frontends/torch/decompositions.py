@@ -1,7 +1,5 @@
 """Operators of transformers' mixtures of experts that neither IREE nor PyTorch takes apart."""
 
-from __future__ import annotations
-
 import math
 from functools import cache, partial
 from itertools import product

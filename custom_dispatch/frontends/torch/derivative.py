@@ -1,7 +1,5 @@
 """The derivative of a kernel's operator: a function of PyTorch, or another kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tensors of PyTorch: their element types, and what they hold."""
 
-from __future__ import annotations
-
 import functools
 from functools import partial
 from typing import Any

@@ -6,8 +6,6 @@ begins one call late, and what is read of it in Python becomes a constant. So te
 writes are made buffers for as long as it is exported, and the lists and objects hold those.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence

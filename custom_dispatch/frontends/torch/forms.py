@@ -5,8 +5,6 @@ their defaults, dims count from the front, and of several operators that only re
 convert there is one.
 """
 
-from __future__ import annotations
-
 import copy
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reading the graph of an exported PyTorch model: values, arguments, places, and writes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a module holds in lists, attributes and objects, and not only as parameters and buffers."""
 
-from __future__ import annotations
-
 import copyreg
 import operator
 import sys

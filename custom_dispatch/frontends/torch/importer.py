@@ -1,7 +1,5 @@
 """PyTorch models as MLIR: exported by PyTorch, imported by what comes with IREE's compiler."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence

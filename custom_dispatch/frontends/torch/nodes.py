@@ -5,8 +5,6 @@ and the line of the user's own source; and what PyTorch knows of sizes is said i
 symbols (`torch.bind_symbolic_shape`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ fake ones, while `torch.export` and `torch.compile` trace a model, which gives t
 and by its name, in what these make of a model.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

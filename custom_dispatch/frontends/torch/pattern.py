@@ -4,8 +4,6 @@ PyTorch exports a function as it exports models, with sizes that are symbols; th
 they are.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections import Counter

@@ -1,7 +1,5 @@
 """Models that no module can be, and what errors of PyTorch and IREE mean; with the user's line."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import re

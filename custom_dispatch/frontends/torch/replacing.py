@@ -5,8 +5,6 @@ second to export one, and the kernels that ship have dozens, most of which a mod
 The operations alone are seen ten times as fast.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

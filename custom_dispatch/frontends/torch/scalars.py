@@ -4,8 +4,6 @@ A trace with given sizes takes a twentieth of the time. Two of them show where a
 go: if they are passed on as they are, the long trace has just these numbers in other places.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

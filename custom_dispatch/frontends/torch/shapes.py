@@ -4,8 +4,6 @@ Each check becomes a fact that PyTorch notes of the model (`torch._check`): as l
 nobody knows the sizes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

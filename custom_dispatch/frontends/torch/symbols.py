@@ -1,7 +1,5 @@
 """Sizes that PyTorch leaves open, as dims of a kernel and expressions of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ While a model is exported, launches become nodes that hold the kernel, the grid,
 what is written. Such a node becomes a call of an operator, as `cd.torch.register` makes them.
 """
 
-from __future__ import annotations
-
 import operator
 import sys
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ copies wait for all who read the argument (docs/iree-notes.md): it is refused. A
 any new value, since it is the module's own (`states.py`).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Comparing them finds the first operation that is computed wrongly: a kernel's pl
 compiles itself.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

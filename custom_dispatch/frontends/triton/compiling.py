@@ -1,7 +1,5 @@
 """Triton functions compiled to PTX for an architecture, on a machine that need not have a GPU."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import re

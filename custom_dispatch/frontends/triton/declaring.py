@@ -1,7 +1,5 @@
 """Triton functions as kernels: `cd.triton.kernel` and `cd.triton.autotuned`."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence

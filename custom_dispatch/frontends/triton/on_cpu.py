@@ -6,8 +6,6 @@ aliases are what they are. In checked mode memory has ends: what tensors of a la
 buffer, or several tensors together where they overlap.
 """
 
-from __future__ import annotations
-
 import ctypes
 import re
 import struct

@@ -4,8 +4,6 @@ Triton compiles a kernel again for integers and addresses that are multiples of 
 asynchronous copies; and for integers that are 1, which then are constants.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Launches of Triton while PyTorch traces a model: recorded, and not run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

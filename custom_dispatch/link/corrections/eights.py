@@ -1,7 +1,5 @@
 """Conversions of 8-bit floats, which IREE 3.13 does not have for GPUs: see `functions.mlir`."""
 
-from __future__ import annotations
-
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 

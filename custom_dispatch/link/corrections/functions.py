@@ -1,7 +1,5 @@
 """Functions that IREE 3.13 computes wrongly, written as `functions.mlir` has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ PyTorch and numpy have NaN for the maximum of NaN and a number, and sort it behi
 comparison that a model itself makes is another operation by then, and stays as it is.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ first's: it neither broadcasts a size of 1 nor refuses others, but reads beside 
 that are the same by the model's own operations fold, and cost nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

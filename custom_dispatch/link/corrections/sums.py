@@ -3,8 +3,6 @@
 PyTorch, JAX and ONNX's runtimes accumulate them in f32, and round once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from iree.compiler import ir

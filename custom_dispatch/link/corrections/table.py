@@ -5,8 +5,6 @@ operation's operands. All of them are for every front end and target: where one 
 and a GPU, both run what is written.
 """
 
-from __future__ import annotations
-
 from iree.compiler import ir
 
 from custom_dispatch.link.corrections import lost_in_conversion

@@ -1,7 +1,5 @@
 """Operators of PyTorch and ONNX that IREE 3.13 converts into others that are not the same."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache

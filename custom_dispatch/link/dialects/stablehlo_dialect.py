@@ -11,8 +11,6 @@ decomposition. Then IREE's own passes convert the rest of the model, and what co
 like any other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ pass makes of a `stablehlo.dot_general` which is no plain product of matrices. I
 `tensor.reshape`, which its conversion of StableHLO leaves as it is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from math import prod

@@ -8,8 +8,6 @@ It becomes a call of the function `@KERNEL` over tensors, as every model calls a
 own passes convert the rest of the model. What comes out is linked like any other model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

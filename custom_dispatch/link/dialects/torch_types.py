@@ -1,7 +1,5 @@
 """Types and constants of MLIR's torch dialect, and the builtin types that they stand for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

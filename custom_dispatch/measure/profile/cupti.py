@@ -5,8 +5,6 @@ among them, with the GPU's own times (CUPTI documentation, "CUPTI Activity API")
 taker of records: what takes them already is not disturbed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import threading

@@ -1,7 +1,5 @@
 """The time below which a kernel cannot be: for the bytes it must move, and for what it computes."""
 
-from __future__ import annotations
-
 import statistics
 import tomllib
 from collections.abc import Callable, Mapping, Sequence

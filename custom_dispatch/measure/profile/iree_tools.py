@@ -5,8 +5,6 @@ bindings"), and its benchmark tool does: so the function runs there, in a proces
 the same arguments. What a program keeps from call to call begins anew in it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

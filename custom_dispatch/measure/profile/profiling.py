@@ -1,7 +1,5 @@
 """Profiling a function of a program: its calls, undisturbed and recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any

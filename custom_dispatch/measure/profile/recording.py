@@ -1,7 +1,5 @@
 """What a profiler saw: calls of a function, and what a device did meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """What a recording adds up to: where the time of a call goes."""
 
-from __future__ import annotations
-
 import os
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
