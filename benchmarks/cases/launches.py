@@ -152,10 +152,12 @@ class Case:
 
 
 def _is_needed(condition: Condition, module: str) -> bool:
-    """Whether a kernel is wrong without it; the others say where a choice finds it fast."""
+    """Whether a kernel is wrong without it; the others say where a choice finds it fast, most of
+    them with a number: a size that is at least another one is needed.
+    """
     if module == "gemm" or condition.operator == "<=":
         return isinstance(condition.left, Dim) and condition.operator == "<="
-    return condition.operator not in (">", ">=")
+    return condition.operator not in (">", ">=") or isinstance(condition.right, Dim)
 
 
 def fits(subject: Subject, rows: Iterable[dict[str, int]]) -> Iterator[dict[str, int]]:
