@@ -93,7 +93,7 @@ def variants(
     """The inputs with each of them spoiled."""
     hidden = [] if "mask" not in inputs else ["k", "v", "mask"]
     hidden += [] if "lengths" not in inputs else ["q", "k", "v"]
-    # Of a filter that reaches over the image's edge, references multiply zeros, and kernels nothing.
+    # Of a filter over the image's edge, references multiply zeros, and kernels nothing.
     hidden += ["weight"] if subject.module == "convolution" else []
     for operand in subject.form.abi.bindings:
         name = operand.name
