@@ -20,6 +20,7 @@ NEEDS = {
     "cpu.instructions_against_gpu": "a GPU and CuPy, to run",
     "cpu.triton_corpus": "PyTorch, Triton and the libraries",
     "cpu.triton_interpreter": "PyTorch, Triton and Liger",
+    "cpu.triton_tests": "PyTorch, Triton and the suite",
     "gpu.calls": "a GPU, to run",
     "gpu.dispatch_chain": "a GPU, to run",
     "gpu.graphs": "a GPU and CuPy, to run",

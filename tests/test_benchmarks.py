@@ -12,7 +12,9 @@ import pytest
 from benchmarks.__main__ import HERE, names
 from benchmarks.cases.launches import cases, chosen
 from benchmarks.cases.product_sizes import WIDTHS, drawn
+from benchmarks.cpu.triton_tests import RULES, counted
 from benchmarks.gpu.odd_inputs import SIZES, dims_of
+from benchmarks.lib.drawn_tests import reason
 from benchmarks.lib.size_rows import RANGES
 
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
@@ -47,6 +49,35 @@ def test_sizes_are_drawn_of_every_kind_and_none_that_a_table_has() -> None:
     of = {size.of.rpartition(" ")[0] for size in sizes if size.of != "odd"}
     assert of == set(WIDTHS)
     assert all(size.n % 8 or size.k % 8 for size in sizes if size.of == "odd")
+
+
+def test_tests_are_left_out_by_their_source_and_failures_have_reasons() -> None:
+    assert not reason(RULES, "test_core.py", "def test(device): torch.empty(3, device=device)")
+    assert not reason(RULES, "test_core.py", "torch.cuda.get_device_capability()")
+    assert "makes tensors on a GPU" in reason(RULES, "test_core.py", 'torch.ones(2, device="cuda")')
+    assert "needs more of PyTorch's GPU" in reason(RULES, "test_core.py", "torch.cuda.Stream()")
+    assert "another compiler" in reason(RULES, "test_cutedsl_rope.py", "def test(): pass")
+    told = (
+        "E   custom_dispatch.errors.PtxError: Kernel `k` has 7 bytes.",
+        "worker 'gw0' crashed while running 'a.py::test[3]'",
+        "E   Mismatched elements: 1 / 7",
+        "worker 'gw0' crashed while running 'a.py::test[3]'",
+        "E   triton.CompilationError: at 3:4",
+    )
+    notes = [
+        {"case": f"d/a.py::test[{i}]", "outcome": "failed", "told": t, "s": 100 * i}
+        for i, t in enumerate(told)
+    ]
+    notes.append({"case": "d/a.py::test[9]", "outcome": "passed", "told": "", "s": 1})
+    found = counted(notes, [{"test": "a.py::test", "cases": 12, "reason": ""}])
+    assert found["passed of those that ran"] == 0.1667
+    assert list(found["failures by reason"]) == [
+        "PtxError: ... has ... bytes.",
+        "the process ended",
+        "other numbers than expected",
+        "takes over 240 s",
+        "CompilationError: triton.CompilationError: at 3:4",
+    ]
 
 
 @pytest.mark.thorough

@@ -59,6 +59,15 @@ def test_launches_take_more_than_modules_pass() -> None:
     assert out.item() == 0.5 + 1e-9 - 3 * (1 << 40) - sum(i * i for i in range(40) if i != 3)
 
 
+def test_parameters_may_be_chosen_by_their_addresses() -> None:
+    which, x, y, out = torch.tensor([[1], [5], [7], [0]], dtype=torch.int32)
+    with triton_on_cpu():
+        functions.either[(1,)](which, x, y, out)
+        assert out.item() == 5
+        functions.either[(1,)](which - 1, x, y, out)
+        assert out.item() == 7
+
+
 def test_checked_names_the_line_of_an_access_behind_the_end() -> None:
     lines = Path(functions.__file__).read_text().splitlines()
     line = 1 + next(i for i, text in enumerate(lines) if "behind the end" in text)

@@ -78,6 +78,15 @@ def sum_of(tensors, scales, half: tl.float16, wide: tl.float64, out_ptr, COUNT: 
 
 
 @triton.jit
+def either(which_ptr, x_ptr, y_ptr, out_ptr):
+    if tl.load(which_ptr):  # noqa: SIM108 - as code for GPUs is written
+        value = tl.load(x_ptr)
+    else:
+        value = tl.load(y_ptr)
+    tl.store(out_ptr, value)
+
+
+@triton.jit
 def too_far(x_ptr, y_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(y_ptr + i, tl.load(x_ptr + i + 1))  # its last element is behind the end

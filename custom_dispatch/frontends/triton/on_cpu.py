@@ -333,7 +333,12 @@ def _from_memory(body: str, name: str, numbers: str, at: int) -> str:
     """A kernel's code that reads what was a parameter from memory."""
     pattern = rf"ld\.param(\.[\w.]+)\s+([^;]+), \[{re.escape(name)}\];"
     read = f"ld.param.b64 %at, [{numbers}];\n\tld.global\\1 \\2, [%at+{at}];"
-    return re.sub(pattern, f"{{ .reg .b64 %at; {read} }}", body)
+    body = re.sub(pattern, f"{{ .reg .b64 %at; {read} }}", body)
+    place = rf"mov\.b64\s+(%\w+), {re.escape(name)};"
+    if re.search(place, body):  # LLVM chooses between parameters by their addresses
+        body = re.sub(place, rf"ld.param.b64 \1, [{numbers}];\n\tadd.s64 \1, \1, {at};", body)
+        body = re.sub(r"ld\.param(\.[\w.]+\s+[^;]+, \[%)", r"ld.global\1", body)
+    return body
 
 
 def _behind(body: str, name: str, first: str, offset: int) -> str:
