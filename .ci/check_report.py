@@ -22,6 +22,8 @@ ALLOWED_SKIPS = (
     r"\bmake\b|\bninja\b",  # CMake builds with one of them
     r"\bGPU\b|CUDA device|NVIDIA driver",
     r"\baarch64 Python\b",  # of another architecture
+    # Each brings a compiler and CUDA of its own, and not the same one.
+    r"^(Numba|Warp|CuTe DSL|CUDA Tile) is not installed$",
 )
 
 

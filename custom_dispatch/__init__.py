@@ -26,7 +26,8 @@ def _rooms() -> dict[str, str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # no front ends: most are for packages that need not be here
-        return [each for each, room in _rooms().items() if room != __name__]
+        languages = f"{__name__}.frontends.languages"
+        return [each for each, room in _rooms().items() if room not in (__name__, languages)]
     room = None if name.startswith("__") else _rooms().get(name)
     if room is None:
         raise AttributeError(f"module 'custom_dispatch' has no attribute {name!r}")

@@ -10,6 +10,10 @@ from custom_dispatch.compilation import compile as compile  # noqa: A004 - cd.co
 from custom_dispatch.compilation import emit as emit
 from custom_dispatch.compiled import CompiledModule as CompiledModule
 from custom_dispatch.errors import CustomDispatchError as CustomDispatchError
+from custom_dispatch.frontends.languages import cute as cute
+from custom_dispatch.frontends.languages import numba as numba
+from custom_dispatch.frontends.languages import tile as tile
+from custom_dispatch.frontends.languages import warp as warp
 from custom_dispatch.kernel.choice import Choice as Choice
 from custom_dispatch.kernel.expr import batch as batch
 from custom_dispatch.kernel.expr import ceildiv as ceildiv

@@ -175,3 +175,48 @@ def check_requires(kernel: str, requires: Sequence[Condition]) -> tuple[Conditio
 def _said(value: object) -> str:
     is_ours = isinstance(value, Condition) or hasattr(value, "is_same")
     return str(value) if is_ours else shown(value)
+
+
+def in_order(
+    kernel: str,
+    operands: Sequence[Operand],
+    parameters: Mapping[str, bool],
+    constants: Mapping[str, object],
+    function: str,
+    constants_are: str = "constants",
+) -> list[Buffer | Scalar]:
+    """Operands in the order of the parameters of a function in another language.
+
+    - `parameters`: their names, and whether each has to be given.
+    - `constants`: those that are no operands.
+    - `function, constants_are`: its name and that of the keyword for constants, for errors.
+    """
+    names = [*parameters]
+    if not is_list(operands):
+        raise DeclarationError(
+            f"Kernel `{kernel}`: operands is given as {shown(operands)}.",
+            expected="a list of cd.In, cd.Out, cd.InOut and cd.Scalar, named as the parameters",
+            next_step=f'write operands=[cd.In("{names[0]}", "f32", [n]), ...].',
+        )
+    found: list[Buffer | Scalar] = []
+    for item in operands:
+        if not isinstance(item, Buffer | Scalar):
+            raise DeclarationError(
+                f"Kernel `{kernel}`: {shown(item)} is given as an operand.",
+                expected="cd.In, cd.Out, cd.InOut and cd.Scalar: the function takes nothing else",
+                next_step="declare each parameter with one of them.",
+            )
+        found.append(item)
+    named = [*(item.name for item in found), *constants]
+    problems = [
+        *(f"`{each}` is no parameter of it" for each in named if each not in names),
+        *(f"`{each}` is given twice" for each in named if named.count(each) > 1),
+        *(f"`{each}` is missing" for each in names if parameters[each] and each not in named),
+    ]
+    if problems:
+        raise DeclarationError(
+            f"Kernel `{kernel}`: the declaration does not fit `{function}`: {problems[0]}.",
+            expected=f"each of its parameters once: {', '.join(names)}",
+            next_step=f"give arrays and numbers as operands=, and constants as {constants_are}=.",
+        )
+    return sorted(found, key=lambda item: names.index(item.name))

@@ -320,7 +320,7 @@ class Kernel(Callee):
             objects={str(target): item.path for target, item in made.items()},
             entry=own.entry,
             block=own.block or self.block,
-            dynamic_shared_memory=own.dynamic_shared_memory,
+            dynamic_shared_memory=own.dynamic_shared_memory or self.dynamic_shared_memory,
             implementations=others or None,
         )
 

@@ -24,6 +24,8 @@ class Layout:
     is_struct: bool = False
     has_statics: bool = False
     ranks: Sequence[int] = (0,)
+    package: str = ""
+    releases: Sequence[str] = ()
 
     def operands(self, kernel: str, given: Sequence[Operand], dim: Any = None) -> list[Operand]:
         """What a kernel takes, of which these are given as its function has them.

@@ -60,8 +60,13 @@ def stated_block(item: Object, entry: str) -> Block | None:
     """The block that an entry of an object is compiled for, where its code states one."""
     if item.kind != "ptx":
         return read_cubin(item.data)[entry].required_threads if item.kind == "cubin" else None
+    return block_in(item.data.decode("utf-8", "replace"), entry)
+
+
+def block_in(text: str, entry: str) -> Block | None:
+    """The same of PTX."""
     head = rf"\.entry\s+{re.escape(entry)}\s*\([^)]*\)[^{{]*\.reqntid\s+([\d\s,]+)"
-    found = re.search(head, item.data.decode("utf-8", "replace"))
+    found = re.search(head, text)
     sizes = [*map(int, found[1].split(",")), 1, 1] if found else []
     return (sizes[0], sizes[1], sizes[2]) if found else None
 

@@ -1,10 +1,17 @@
 """Kernels whose code the compiler of another language makes when they are built."""
 
+import atexit
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 
+from custom_dispatch.files import replace_file, temporary_directory
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.phases import say
+from custom_dispatch.store import open_store
 from custom_dispatch.toolchain.object_sources import CPU_PTX_ARCH, is_plain
 
 
@@ -22,3 +29,23 @@ def produced(kernel: Kernel, targets: Sequence[Target]) -> Kernel:
     wanted.sort(key=is_plain, reverse=True)
     say(f"code of {kernel.name}")
     return kernel.with_code({each: kernel.producer.produce(kernel.name, each) for each in wanted})
+
+
+@cache
+def _directory() -> Path:
+    whole = ExitStack()
+    atexit.register(whole.close)
+    return whole.enter_context(temporary_directory())
+
+
+def file_of(ptx: str) -> Path:
+    """A file with PTX: kernels have paths. Of the store's, so that it has the same each time."""
+    data = ptx.encode()
+    store = open_store()
+    with suppress(OSError):
+        if store is not None:
+            return store.file(data, ".ptx")
+    path = _directory() / f"{sha256(data).hexdigest()}.ptx"
+    if not path.exists():
+        replace_file(path, data)
+    return path

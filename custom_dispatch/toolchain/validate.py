@@ -1,7 +1,8 @@
 """Checking an object before anything is built on it: it assembles, and is what was declared."""
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from math import prod
 
@@ -155,7 +156,7 @@ def _validate_ptx(
     data = item.data
     with naming(kernels[0], label):
         if form.ptx_version is None:
-            assembly = _assemble(data, arch, given)
+            assembly = _assemble(data, arch, given, is_foreign=form.is_foreign)
             data = assembly.ptx
         else:
             data = with_version(data, form.ptx_version)
@@ -193,8 +194,18 @@ def _read(
         return text, read_module(text)
 
 
-def _assemble(ptx: bytes, arch: Arch, given: bytes) -> Assembly:
-    """Assemble PTX of any release, which may have been given for another architecture."""
+_OF_CUDA_13 = (9, 0)
+"""The PTX version that all drivers of CUDA 13 read."""
+
+
+def _assemble(ptx: bytes, arch: Arch, given: bytes, *, is_foreign: bool) -> Assembly:
+    """Assemble PTX of any release, which may have been given for another architecture; that of
+    other compilers as PTX that more drivers read, if it is that.
+    """
+    stated = re.search(rb"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", ptx, re.MULTILINE)
+    if is_foreign and stated is not None and (int(stated[1]), int(stated[2])) > _OF_CUDA_13:
+        with suppress(PtxError):
+            return assemble(with_version(ptx, _OF_CUDA_13), arch)
     try:
         return assemble(ptx, arch, lowers=True)
     except PtxError as error:

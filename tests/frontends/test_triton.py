@@ -177,10 +177,6 @@ def test_what_does_not_fit_the_function_is_refused() -> None:
         ({"constexprs": {}}, "`BLOCK` is missing"),
         ({"operands": [*ADD["operands"], cd.Scalar("z", "f32")]}, "`z` is no parameter of it"),
         ({"constexprs": {"BLOCK": 8, "n": 4}}, "`n` is given twice"),
-        (
-            {"operands": [*ADD["operands"], cd.Scalar("BLOCK", "i32", 8)], "constexprs": {}},
-            "`BLOCK` is a tl.constexpr",
-        ),
     ]
     for changes, problem in cases:
         with pytest.raises(DeclarationError) as caught:
@@ -188,8 +184,11 @@ def test_what_does_not_fit_the_function_is_refused() -> None:
         assert str(caught.value) == (
             f"Kernel `add`: the declaration does not fit `add`: {problem}.\n"
             "  expected: each of its parameters once: x_ptr, y_ptr, out_ptr, n, BLOCK\n"
-            "  next step: give pointers and numbers as operands=, and constants as constexprs=."
+            "  next step: give arrays and numbers as operands=, and constants as constexprs=."
         )
+    with pytest.raises(DeclarationError, match=r"`BLOCK` is a tl\.constexpr") as caught:
+        declared(operands=[*ADD["operands"], cd.Scalar("BLOCK", "i32", 8)], constexprs={})
+    assert caught.value.next_step == "give its value: constexprs={'BLOCK': ...}."
 
 
 def test_what_is_no_function_of_triton_is_refused() -> None:

@@ -66,6 +66,15 @@ def row_sum(x: cute.Tensor, out: cute.Tensor):
     _row_sum(x, out).launch(grid=(x.shape[0], 1, 1), block=(128, 1, 1))
 
 
+@cute.kernel
+def _shifted(x: cute.Tensor, FACTOR: cutlass.Constexpr, out: cute.Tensor, by: cutlass.Int64):
+    i, _, _ = cute.arch.thread_idx()
+    shift = by.to(cutlass.Float32)
+    while i < out.shape[0]:
+        out[i] = FACTOR * x[i] + shift
+        i += 64
+
+
 if __name__ == "__main__":
     from cutlass.cute.runtime import make_fake_compact_tensor
 

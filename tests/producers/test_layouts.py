@@ -206,7 +206,7 @@ def test_mistakes_of_files(tmp_path: Path) -> None:
 
 def test_the_page(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/producers.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    _, code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "saxpy.ptx").write_text((PTX / "numba_saxpy.ptx").read_text())
     (tmp_path / "declared.py").write_text(code)
     found = runpy.run_path(str(tmp_path / "declared.py"), {"cd": cd})["saxpy"]

@@ -33,6 +33,17 @@ def row_sum(x, out, COLUMNS: ct.Constant[int]):
     ct.store(out, index=(i,), tile=ct.sum(total, axis=1))
 
 
+@ct.kernel
+def product(A, B, C, TM: ct.Constant[int], TN: ct.Constant[int], TK: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    total = ct.full((TM, TN), 0, dtype=ct.float32)
+    for k in range(ct.num_tiles(A, axis=1, shape=(TM, TK))):
+        a = ct.load(A, index=(i, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+        b = ct.load(B, index=(k, j), shape=(TK, TN), padding_mode=ct.PaddingMode.ZERO)
+        total = ct.mma(a, b, total)
+    ct.store(C, index=(i, j), tile=ct.astype(total, C.dtype))
+
+
 def text_in(cubin: bytes) -> str:
     """The PTX that a cubin of CUDA Tile carries."""
     text = cubin[cubin.index(b".version ") :].replace(b"\0", b"\n").decode("utf-8", "replace")

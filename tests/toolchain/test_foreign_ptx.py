@@ -11,6 +11,9 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.errors import DeclarationError, PtxError
+from custom_dispatch.kernel.target import Arch
+from custom_dispatch.toolchain import validate
+from custom_dispatch.toolchain.ptxas import Assembly
 
 # As Triton 3.9 writes it: a version that ptxas 13.0 does not read, always sm_90a, the program's
 # arguments and then two pointers to scratch memory.
@@ -237,3 +240,26 @@ def test_static_shared_memory_over_48_kib_becomes_dynamic(
     assert caught.value.next_step == (
         "declare dynamic_shared_memory=65536: `memory_of_reversed` then becomes dynamic."
     )
+
+
+def test_a_version_that_older_drivers_read_is_stated_where_ptxas_agrees(
+    declared: Callable[..., cd.Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[bytes, bool]] = []
+    refuses = False
+
+    def assemble(ptx: bytes, arch: Arch, *, lowers: bool = False) -> Assembly:
+        tried.append((re.search(rb"\.version (\S+)", ptx)[1], lowers))  # type: ignore[index]
+        if refuses and not lowers:
+            raise PtxError("It needs a later version.")
+        return Assembly(b"", (), (), ptx)
+
+    monkeypatch.setattr(validate, "assemble", assemble)
+    for refuses, versions in (
+        (False, [(b"9.0", False)]),
+        (True, [(b"9.0", False), (b"9.4", True)]),
+    ):
+        tried.clear()
+        text = ptx("sm_80", extra=f"// {refuses}")
+        cd.build(declared({"cuda:sm_80": text}), ["cuda:sm_80"], store=False)
+        assert tried == versions

@@ -1,14 +1,10 @@
 """Triton functions compiled to PTX for an architecture, on a machine that need not have a GPU."""
 
-import atexit
 import os
 import re
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
 from dataclasses import field
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +15,10 @@ from triton.runtime.cache import get_cache_manager
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError, SourceError, excerpt
-from custom_dispatch.files import replace_file, temporary_directory
 from custom_dispatch.kernel.sources import Produced
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.store import key_of, open_store, remember
+from custom_dispatch.toolchain.produced import file_of
 
 _WARP = 32
 _AMPERE = 80
@@ -164,26 +160,6 @@ def code_of(meta: Any, ptx: str) -> Code:
         flags=re.DOTALL,
     )
     return Code(ptx, meta.name, meta.target.arch, warps, meta.shared, scratch, launch)
-
-
-@cache
-def _directory() -> Path:
-    whole = ExitStack()
-    atexit.register(whole.close)
-    return whole.enter_context(temporary_directory())
-
-
-def file_of(ptx: str) -> Path:
-    """A file with PTX: kernels have paths. Of the store's, so that it has the same each time."""
-    data = ptx.encode()
-    store = open_store()
-    with suppress(OSError):
-        if store is not None:
-            return store.file(data, ".ptx")
-    path = _directory() / f"{sha256(data).hexdigest()}.ptx"
-    if not path.exists():
-        replace_file(path, data)
-    return path
 
 
 def constant_texts(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

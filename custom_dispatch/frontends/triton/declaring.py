@@ -13,9 +13,10 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.triton.compiling import Form, constant_texts
 from custom_dispatch.frontends.triton.specialising import is_multiple, multiples
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.consistency import in_order
 from custom_dispatch.kernel.expr import Condition, Constant
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import MAX_NAME_LENGTH, is_list, listed, shown
+from custom_dispatch.kernel.names import MAX_NAME_LENGTH, listed, shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 
 WARPS = 4
@@ -109,43 +110,25 @@ class Launch:
             )
         return function
 
-    def _ordered(self, fn: JITFunction[Any], constants: Mapping[str, Any]) -> list[Operand]:
+    def _ordered(self, fn: JITFunction[Any], constants: Mapping[str, Any]) -> list[Buffer | Scalar]:
         """The operands in the order of the function's parameters; each is there once."""
-        if not is_list(self.operands):
-            raise DeclarationError(
-                f"Kernel `{self.name}`: operands is given as {shown(self.operands)}.",
-                expected="a list of cd.In, cd.Out, cd.InOut and cd.Scalar, named as the parameters",
-                next_step=f'write operands=[cd.In("{fn.arg_names[0]}", "f32", [n]), ...].',
-            )
-        for item in self.operands:
-            if not isinstance(item, Buffer | Scalar):
-                raise DeclarationError(
-                    f"Kernel `{self.name}`: {shown(item)} is given as an operand.",
-                    expected="cd.In, cd.Out, cd.InOut and cd.Scalar: Triton passes nothing else",
-                    next_step="declare each parameter with one of them.",
-                )
-        named = [*(item.name for item in self.operands), *constants]
+        empty = inspect.Parameter.empty
+        parameters = {each.name: each.default is empty for each in fn.params}
+        found = in_order(self.name, self.operands, parameters, constants, fn.__name__, "constexprs")
         constexprs = {each.name for each in fn.params if each.is_constexpr}
-        needed = {each.name for each in fn.params if each.default is inspect.Parameter.empty}
-        problems = [
-            *(f"`{each}` is no parameter of it" for each in named if each not in fn.arg_names),
-            *(f"`{each}` is given twice" for each in named if named.count(each) > 1),
-            *(f"`{each}` is missing" for each in fn.arg_names if each in needed - {*named}),
-            *(f"`{i.name}` is a tl.constexpr" for i in self.operands if i.name in constexprs),
-        ]
-        if problems:
+        for name in (item.name for item in found if item.name in constexprs):
             raise DeclarationError(
-                f"Kernel `{self.name}`: the declaration does not fit `{fn.__name__}`: "
-                f"{problems[0]}.",
-                expected=f"each of its parameters once: {', '.join(fn.arg_names)}",
-                next_step="give pointers and numbers as operands=, and constants as constexprs=.",
+                f"Kernel `{self.name}`: the declaration does not fit `{fn.__name__}`: `{name}` is "
+                "a tl.constexpr.",
+                expected="an operand for each parameter that is none",
+                next_step=f"give its value: constexprs={{{name!r}: ...}}.",
             )
-        return sorted(self.operands, key=lambda item: fn.arg_names.index(item.name))
+        return found
 
     def _form(
         self,
         fn: JITFunction[Any],
-        operands: Sequence[Operand],
+        operands: Sequence[Buffer | Scalar],
         constants: Mapping[str, Any],
         facts: Sequence[Condition],
     ) -> Form:
@@ -153,7 +136,6 @@ class Launch:
         types = dict.fromkeys(fn.arg_names, "constexpr")
         divisible = []
         for item in operands:
-            assert isinstance(item, Buffer | Scalar)  # noqa: S101 - as `_ordered` found
             parameter = fn.params[fn.arg_names.index(item.name)]
             kind = _TYPES[item.dtype.name]
             value = item.value if isinstance(item, Scalar) else None

@@ -24,11 +24,12 @@ from triton.backends.driver import DriverBase
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import CallError
-from custom_dispatch.frontends.triton.compiling import Code, file_of, kept_code
+from custom_dispatch.frontends.triton.compiling import Code, kept_code
 from custom_dispatch.kernel.expr import dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import MAX_NAME_LENGTH, shown
 from custom_dispatch.kernel.operand import In, InOut, Operand
+from custom_dispatch.toolchain.produced import file_of
 
 CAPABILITY = 80
 _SHARED_BYTES = 163 * 1024
