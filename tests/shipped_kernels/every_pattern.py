@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,27 @@ _ONCE = re.compile(
 """Kernels of one element type and one size of heads, which is any where there is one for that. The
 same lines write the patterns of the other types and sizes; only norms have conversions in 16 bits
 that f32 has not."""
+
+
+def of_one_type(patterns: Sequence[Any]) -> list[Any]:
+    """Patterns as parameters of a test; of bf16, those that f32 has too are thorough.
+
+    Norms are not: they have conversions in 16 bits that f32 has not.
+    """
+    names = [pattern.kernel.name for pattern in patterns]
+
+    def is_again(name: str) -> bool:
+        kind, is_bf16, _ = name.partition("_bf16")
+        return bool(is_bf16) and any(each.startswith(f"{kind}_f32") for each in names)
+
+    return [
+        pytest.param(
+            pattern,
+            id=name,
+            marks=[pytest.mark.thorough] if is_again(name) and "norm" not in name else [],
+        )
+        for pattern, name in zip(patterns, names, strict=True)
+    ]
 
 
 def sizes_of(kernel: Kernel, traced: dict[str, int] | None = None) -> dict[str, int]:

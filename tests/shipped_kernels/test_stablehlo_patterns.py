@@ -16,6 +16,7 @@ from custom_dispatch.frontends.jax.exporting import export_function
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.match.replace import replace_places
+from tests.shipped_kernels.every_pattern import of_one_type
 
 SIZES = {"columns": 16, "queries": 5, "keys": 5, "batch": 2, "heads": 3, "length": 5, "dim": 8}
 SIZES |= {"m": 5, "n": 24, "k": 16}
@@ -47,7 +48,7 @@ def turned(pattern: cd.jax.Pattern, name: str, array: Any) -> Any:
     return array if axes is None else array.transpose(axes)
 
 
-@pytest.mark.parametrize("pattern", SOME, ids=lambda item: f"{item.kernel.name}")
+@pytest.mark.parametrize("pattern", of_one_type(SOME))
 def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.jax.Pattern) -> None:
     arrays = arguments_of(pattern)
     for function in pattern.computes:

@@ -97,7 +97,11 @@ def test_a_kernel_without_parameters(compiler: Compiler, write: Write) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        pytest.param(path, marks=[pytest.mark.thorough] if path.stem == "cub_blocks" else [])
+        # One of the corpus is quick: each is compiled twice.
+        pytest.param(
+            path,
+            marks=[pytest.mark.thorough] if "corpus" in path.parts and path.stem != "warps" else [],
+        )
         for path in SOURCES
     ],
     ids=lambda path: path.stem,
