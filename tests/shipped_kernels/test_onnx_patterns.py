@@ -19,7 +19,6 @@ from custom_dispatch.frontends.onnx.pattern import Computed
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.replaced import Replaced
 from tests.places import replaced_in_onnx
-from tests.shipped_kernels.every_pattern import of_one_type
 
 LATEST = 24
 SIZES = {"columns": 16, "heads": 4, "kv_heads": 2, "queries": 5, "keys": 5, "batch": 2}
@@ -114,7 +113,7 @@ SOME = [
 """Of those that only differ in type, two."""
 
 
-@pytest.mark.parametrize("pattern", of_one_type(SOME))
+@pytest.mark.parametrize("pattern", SOME, ids=lambda item: item.kernel.name)
 def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.onnx.Pattern) -> None:
     assert pattern.kernel.reference is not None
     for example in pattern.computes:
