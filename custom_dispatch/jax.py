@@ -27,6 +27,7 @@ from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.functions import asked_for
 from custom_dispatch.frontends.jax.exporting import arrays_of, export_functions
 from custom_dispatch.frontends.jax.operator import call
+from custom_dispatch.frontends.jax.pallas import interpreted
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.jax.rewriting import Rule
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
@@ -114,7 +115,8 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     if tolerance is not None:
         program = on_the_cpu(compiled, lambda: compiled_for(["cpu:host"]))
         for one in asked:
-            pair = program.function(one.name)(*arrays[one.name]), one.model(*one.arguments)
+            wanted = interpreted(one.model, one.arguments)
+            pair = program.function(one.name)(*arrays[one.name]), wanted
             results, wanted = ([*map(plain, arrays_of([each]))] for each in pair)
             with one.named_in_errors():
                 check_results(results, wanted, tolerance, "JAX")

@@ -38,14 +38,14 @@ def _directory() -> Path:
     return whole.enter_context(temporary_directory())
 
 
-def file_of(ptx: str) -> Path:
-    """A file with PTX: kernels have paths. Of the store's, so that it has the same each time."""
-    data = ptx.encode()
+def file_of(text: str, suffix: str = ".ptx") -> Path:
+    """A file with code: kernels have paths. Of the store's, so that it has the same each time."""
+    data = text.encode()
     store = open_store()
     with suppress(OSError):
         if store is not None:
-            return store.file(data, ".ptx")
-    path = _directory() / f"{sha256(data).hexdigest()}.ptx"
+            return store.file(data, suffix)
+    path = _directory() / f"{sha256(data).hexdigest()}{suffix}"
     if not path.exists():
         replace_file(path, data)
     return path

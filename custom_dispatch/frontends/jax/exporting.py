@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import CustomDispatchError, ModelError, excerpt, users_line
 from custom_dispatch.frontends.functions import Asked, merge
+from custom_dispatch.frontends.jax.pallas import with_kernels
 from custom_dispatch.frontends.jax.primitive import primitive
 from custom_dispatch.frontends.jax.rewriting import Rule, apply_rules
 from custom_dispatch.frontends.outside_weights import OutsideWeights, bytes_of, describe
@@ -93,7 +94,7 @@ def export_function(
     specs = [_spec(item) for item in specs]
     _check_types("argument", specs)
     closed = _tried(lambda: jax.make_jaxpr(flat)(*specs))
-    closed, replaced = apply_rules(closed, rules)
+    closed, replaced = apply_rules(_tried(lambda: with_kernels(closed)), rules)
     kernels = _kernels_in(closed.jaxpr)
     _check_types("result", closed.out_avals)
     held = [_Held(item) for item in closed.consts]

@@ -20,7 +20,8 @@ from custom_dispatch.kernel.target import Target
 from custom_dispatch.store import key_of, open_store, remember
 from custom_dispatch.toolchain.produced import file_of
 
-_WARP = 32
+WARP = 32
+"""Threads."""
 _AMPERE = 80
 _ONE_CHIP = re.compile(r"\b(?:wgmma|setmaxnreg|tcgen05)\.")
 """Instructions that plain architectures lack."""
@@ -47,8 +48,11 @@ class Form:
     """A Triton function for certain types, constants and facts: what its code follows from."""
 
     function: Any = field(metadata={"not_in_keys": True})
+    """None where another package made Triton's IR of it."""
+    title: str
+    """What errors call it."""
     source: str
-    """Triton's digest of its code, and of all that this calls."""
+    """Triton's digest of its code, and of all that this calls; or the IR."""
     types: tuple[tuple[str, str], ...]
     """Triton's type of each parameter: "*fp16", "i32" or "constexpr"."""
     constants: tuple[tuple[str, str], ...]
@@ -73,7 +77,8 @@ class Form:
 
     def produce(self, kernel: str, target: Target) -> Produced:
         """See `Producer.produce`."""
-        self._check_unchanged(kernel)
+        if self.function is not None:
+            self._check_unchanged(kernel)
         capability = target.cuda_arch.compute_capability
         code = self._kept(kernel, capability)
         is_for_one = _ONE_CHIP.search(code.ptx) and not target.cuda_arch.suffix
@@ -83,13 +88,13 @@ class Form:
         if code.scratch or code.launch:
             what = code.launch or f"{code.scratch} bytes of global memory for each block"
             raise SourceError(
-                f"Kernel `{kernel}`: as Triton compiles `{self.function.__name__}` for {target}, "
+                f"Kernel `{kernel}`: as Triton compiles `{self.title}` for {target}, "
                 f"it needs {what}.",
                 expected="a kernel that needs its arguments and shared memory alone",
                 next_step="leave out what needs it, such as num_ctas or tensor descriptors.",
             )
         ptx = re.sub(r"^\.target\s+\w+", f".target {target.symbol}", code.ptx, flags=re.MULTILINE)
-        return Produced(file_of(ptx), code.entry, code.warps * _WARP, code.shared)
+        return Produced(file_of(ptx), code.entry, code.warps * WARP, code.shared)
 
     def _check_unchanged(self, kernel: str) -> None:
         for (name, _), (before, scope) in self.function.used_global_vals.items():
@@ -111,8 +116,11 @@ class Form:
     def _compile(self, kernel: str, arch: int) -> Code:
         names = [name for name, _ in self.types]
         attributes = {(names.index(name),): [["tt.divisibility", 16]] for name in self.divisible}
-        source = ASTSource(self.function, dict(self.types), dict(self.values), attributes)
-        target = GPUTarget("cuda", arch, _WARP)
+        if self.function is None:
+            source: Any = str(file_of(self.source, ".ttir"))
+        else:
+            source = ASTSource(self.function, dict(self.types), dict(self.values), attributes)
+        target = GPUTarget("cuda", arch, WARP)
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", ".*FP_FUSION.*")
@@ -120,7 +128,7 @@ class Form:
         except Exception as error:  # Triton raises many kinds, and the user's own code runs in it
             raise SourceError(
                 f"Kernel `{kernel}`: Triton {triton.__version__} does not compile "
-                f"`{self.function.__name__}` for sm_{arch}.",
+                f"`{self.title}` for sm_{arch}.",
                 next_step="correct what it says:",
                 log=excerpt(str(error) or type(error).__name__),
             ) from error
@@ -151,7 +159,7 @@ def code_of(meta: Any, ptx: str) -> Code:
     launch = ", ".join(what for what, needed in needs.items() if needed)
     scratch = getattr(meta, "global_scratch_size", 0)
     threads = re.search(r"\.reqntid\s+(\d+)", ptx)  # more than asked for where warps specialise
-    warps = int(threads[1]) // _WARP if threads else meta.num_warps
+    warps = int(threads[1]) // WARP if threads else meta.num_warps
     # LLVM counts lines within inline assembly on from the one in Python, since Triton 3.8.
     ptx = re.sub(
         "// begin inline asm.*?// end inline asm",

@@ -150,6 +150,7 @@ class Launch:
                 divisible.append(item.name)
         return Form(
             function=fn,
+            title=fn.__name__,
             source=fn.cache_key,
             types=tuple(types.items()),
             constants=constant_texts(values),
