@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from triton.runtime.cache import triton_key
 
 import custom_dispatch as cd
 from benchmarks.cases.triton_corpus import LIBRARIES, checking
@@ -96,6 +97,13 @@ def _ended(how: str) -> dict[str, Any]:
     return {"seconds": 0.0, "error": how, "functions": [], "forms": 0, "built": {}}
 
 
+def _load_what_cases_share() -> None:
+    """Load what every process of a case would load, before they are forked."""
+    for name in ("custom_dispatch.compilation", "custom_dispatch.eager.call", "sympy"):
+        importlib.import_module(name)
+    triton_key()  # a digest of Triton itself, which it keeps
+
+
 def library_cases(library: str) -> dict[str, checking.Case]:
     """The cases of a library, which is loaded as where an A100 is."""
     found: dict[str, checking.Case] = {}
@@ -115,6 +123,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)  # threads of PyTorch's would be missing in a forked process
+    _load_what_cases_share()
     cases: dict[str, dict[str, Any]] = {}
     for library in given.libraries or LIBRARIES:
         known: set[str] = set()

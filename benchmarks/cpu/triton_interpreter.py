@@ -1,6 +1,7 @@
 """Kernels of Triton on the CPU target beside Triton's own interpreter, in CPU time of launches.
 
-The cases are those of Liger in `cases.triton_corpus`, with their gradients. Both processes run each
+The cases are those of Liger in `cases.triton_corpus`, with their gradients; what the interpreter
+cannot run is left out. Both processes run each
 of them once before they measure, so that nothing is compiled then; the least of several runs
 counts. CPU time is what all threads of a process take, and what else the machine does matters
 little to it.

@@ -32,11 +32,17 @@ def test_launches_run_as_they_are() -> None:
     assert out[3000] == 7  # a mask holds
 
 
-def test_autotuning_takes_the_first_configuration_that_compiles() -> None:
+def test_autotuning_takes_the_first_configuration_that_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     x = torch.ones(64)
     with triton_on_cpu():  # Triton leaves the first out, and would stop at the last
         functions.doubled[(1,)](x)
     assert x.unique().tolist() == [2]
+    # A GPU would take what is kept for measured.
+    assert list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.autotune.json"))
 
 
 def test_views_and_absent_pointers() -> None:

@@ -55,7 +55,7 @@ def negate(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
 _SIZES = [triton.Config({"SIZE": size}) for size in (256, 64, 0)]
 
 
-@triton.autotune(_SIZES, [], warmup=1, rep=1)
+@triton.autotune(_SIZES, [], warmup=1, rep=1, cache_results=True)
 @triton.jit
 def doubled(x_ptr, SIZE: tl.constexpr):
     tl.static_assert(SIZE < 256)
