@@ -5,7 +5,7 @@ its gradients, with PyTorch in f64. Every Triton function that it launches is th
 the types, constants and facts of its first launch and built for sm_80 and sm_90a. A function runs
 right if every case that launches it agrees.
 
-    python -m benchmarks cpu.triton_corpus [LIBRARY ...] [--only CASE] [--checked] [--save]
+    python -m benchmarks cpu.triton_corpus [LIBRARY ...] [--only CASE ...] [--checked] [--save]
 
 Each case runs in a process of its own.
 """
@@ -113,47 +113,59 @@ def library_cases(library: str) -> dict[str, checking.Case]:
 
 
 def main() -> int:
-    """Run the cases that are asked for."""
+    """Run the cases that are asked for, or join what several runs found."""
     parser = argparse.ArgumentParser()
     parser.add_argument("libraries", nargs="*", default=[])
-    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--only", nargs="+", default=[], metavar="CASE")
     parser.add_argument("--checked", action="store_true")
-    parser.add_argument("--no-build", action="store_true")
     parser.add_argument("--save", action="store_true")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="written after each case")
+    parser.add_argument("--join", nargs="+", type=Path, default=[], metavar="OUT")
     given = parser.parse_args()
-    torch.set_num_threads(1)  # threads of PyTorch's would be missing in a forked process
-    _load_what_cases_share()
     cases: dict[str, dict[str, Any]] = {}
-    for library in given.libraries or LIBRARIES:
-        known: set[str] = set()
-        with triton_on_cpu(checked=given.checked), looks_like_an_a100():
-            for name, run in library_cases(library).items():
-                if given.only and name not in given.only:
-                    continue
-                build = not (given.no_build or given.checked)
-                found = _in_process(run_case, run, known, build)
-                known |= {*found["functions"]}
-                cases[f"{library}.{name}"] = found
-                bad = [k for k, v in found.get("built", {}).items() if any(v.values())]
-                say = found["error"] or f"agrees to {found['largest_difference']:.0e}"
-                print(
-                    f"{library}.{name}: {found['functions']} {found['seconds']} s: {say}",
-                    flush=True,
-                )
-                for each in bad:
-                    print("  NOT BUILT", each, found["built"][each], flush=True)
-    summary = _summary(cases)
-    packages = {
-        each: version(LIBRARIES[each].distribution) for each in given.libraries or LIBRARIES
-    }
-    said = about("triton_corpus", ("triton", "torch"))
-    content = {"about": {**said, "libraries": packages}, "summary": summary, "cases": cases}
+    for path in given.join:
+        cases |= json.loads(path.read_text())["cases"]
+    if not given.join:
+        torch.set_num_threads(1)  # threads of PyTorch's would be missing in a forked process
+        _load_what_cases_share()
+        for library in given.libraries or LIBRARIES:
+            _run_library(library, given, cases)
+    summary = _keep(cases, given.out)
     print(json.dumps(summary, indent=1))
-    if given.out or given.save:
+    if given.save:
         name = "triton_corpus_checked.json" if given.checked else "triton_corpus.json"
-        (given.out or RESULTS / name).write_text(json.dumps(content, indent=1) + "\n")
+        _keep(cases, RESULTS / name)
     return 0 if all(each >= BAR for each in summary["shares"].values()) else 1
+
+
+def _run_library(library: str, given: argparse.Namespace, cases: dict[str, Any]) -> None:
+    known: set[str] = set()
+    with triton_on_cpu(checked=given.checked), looks_like_an_a100():
+        for name, run in library_cases(library).items():
+            if given.only and name not in given.only:
+                continue
+            found = _in_process(run_case, run, known, not given.checked)
+            known |= {*found["functions"]}
+            cases[f"{library}.{name}"] = found
+            say = found["error"] or f"agrees to {found['largest_difference']:.0e}"
+            print(f"{library}.{name}: {found['functions']} {found['seconds']} s: {say}")
+            for each, said in found.get("built", {}).items():
+                if any(said.values()):
+                    print("  not built:", each, said)
+            sys.stdout.flush()
+            _keep(cases, given.out)
+
+
+def _keep(cases: dict[str, Any], path: Path | None) -> dict[str, Any]:
+    """The summary, which a file has with all the rest."""
+    summary = _summary(cases)
+    said = about("triton_corpus", ("triton", "torch"))
+    libraries = {key.partition(".")[0] for key in cases}
+    packages = {each: version(LIBRARIES[each].distribution) for each in sorted(libraries)}
+    content = {"about": {**said, "libraries": packages}, "summary": summary, "cases": cases}
+    if path is not None:
+        path.write_text(json.dumps(content, indent=1) + "\n")
+    return summary
 
 
 def _summary(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
