@@ -125,7 +125,9 @@ def _run(given: argparse.Namespace, options: Iterable[str], scratch: Path) -> di
     subprocess.run(
         command, cwd=given.directory, env={**os.environ, "PYTHONPATH": path}, check=False
     )
-    return counted(_lines(notes), _lines(notes.with_suffix(".tests")))
+    tests = _lines(notes.with_suffix(".tests"))
+    drawn = sum(min(given.each, test["cases"]) for test in tests if not test["reason"])
+    return {"drawn": drawn, **counted(_lines(notes), tests)}
 
 
 def main() -> int:

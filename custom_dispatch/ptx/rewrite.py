@@ -37,6 +37,13 @@ def is_rewritten(entry: Entry) -> bool:
     return any(p.name.startswith(_prefix(entry.name)) for p in entry.parameters)
 
 
+def takes_addresses(entry: Entry) -> bool:
+    """Whether an entry computes with addresses of its parameters, which the CPU target has not."""
+    names = {parameter.name for parameter in entry.parameters}
+    body = (item for item in entry.body if isinstance(item, Instruction))
+    return any(_takes_address(item) and names.intersection(named_by(item)) for item in body)
+
+
 def check_rewritten(
     entry: str, parameters: Sequence[str], kernel: str, abi: Abi, origin: str
 ) -> None:

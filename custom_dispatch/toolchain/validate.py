@@ -17,7 +17,12 @@ from custom_dispatch.ptx.edits import Edit, apply_edits, limit_registers
 from custom_dispatch.ptx.foreign import drop_unread, make_shared_dynamic, ported
 from custom_dispatch.ptx.module import Module
 from custom_dispatch.ptx.reader import read_module
-from custom_dispatch.ptx.rewrite import check_rewritten, rewrite_entry, rewritten_parameters
+from custom_dispatch.ptx.rewrite import (
+    check_rewritten,
+    rewrite_entry,
+    rewritten_parameters,
+    takes_addresses,
+)
 from custom_dispatch.toolchain.cubin_parameters import in_order, order_of
 from custom_dispatch.toolchain.entry_point import check_types
 from custom_dispatch.toolchain.images import CubinKernel, describe_image, fatbin_parts, read_cubin
@@ -124,13 +129,13 @@ def _adapted(item: Object, kernels: Sequence[Kernel], label: str, *, is_foreign:
     edits: list[Edit] = []
     for kernel in kernels:
         symbol = item.symbol(kernel.entry)
-        if not kernel.abi.is_irees:
+        entry = module.entry(symbol)
+        if not kernel.abi.is_irees or (entry is not None and takes_addresses(entry)):
             with naming(kernel, label):
                 edits += rewrite_entry(text, module, symbol, kernel.abi)
             item = _with_parameters(item, kernel.entry, rewritten_parameters(symbol, kernel.abi))
         else:
             edits += dropped.get(symbol, ())
-        entry = module.entry(symbol)
         if is_foreign and entry is not None:
             with naming(kernel, label):
                 memory = make_shared_dynamic(text, module, entry, kernel)

@@ -65,9 +65,10 @@ def test_launches_take_more_than_modules_pass() -> None:
     assert out.item() == 0.5 + 1e-9 - 3 * (1 << 40) - sum(i * i for i in range(40) if i != 3)
 
 
-def test_parameters_may_be_chosen_by_their_addresses() -> None:
+@pytest.mark.parametrize("checked", [False, True])
+def test_parameters_may_be_chosen_by_their_addresses(checked: bool) -> None:
     which, x, y, out = torch.tensor([[1], [5], [7], [0]], dtype=torch.int32)
-    with triton_on_cpu():
+    with triton_on_cpu(checked=checked):
         functions.either[(1,)](which, x, y, out)
         assert out.item() == 5
         functions.either[(1,)](which - 1, x, y, out)

@@ -263,3 +263,41 @@ def test_a_version_that_older_drivers_read_is_stated_where_ptxas_agrees(
         text = ptx("sm_80", extra=f"// {refuses}")
         cd.build(declared({"cuda:sm_80": text}), ["cuda:sm_80"], store=False)
         assert tried == versions
+
+
+CHOOSING = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry choosing(.param .u64 which, .param .u64 x, .param .u64 y, .param .u64 out)
+{
+\t.reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %rd<8>;
+\tld.param.b64 %rd1, [which];
+\tld.global.b32 %r1, [%rd1];
+\tsetp.ne.b32 %p1, %r1, 0;
+\tmov.b64 %rd2, x;
+\tmov.b64 %rd3, y;
+\tselp.b64 %rd4, %rd2, %rd3, %p1;
+\tld.param.b64 %rd5, [%rd4];
+\tld.global.b32 %r2, [%rd5];
+\tld.param.b64 %rd6, [out];
+\tst.global.b32 [%rd6], %r2;
+\tret;
+}
+"""
+
+
+def test_parameters_may_be_chosen_by_their_addresses(tmp_path: Path) -> None:
+    """LLVM makes it of `value = x[0] if which[0] else y[0]`."""
+    path = tmp_path / "choosing.ptx"
+    path.write_text(CHOOSING)
+    operands = [
+        *(cd.In(name, "i32", [1]) for name in ("which", "x", "y")),
+        cd.Out("out", "i32", [1]),
+    ]
+    objects = {"cuda:sm_80": path}
+    kernel = cd.Kernel("choosing", objects=objects, operands=operands, block=1, grid=1)
+    one, five, seven = (numpy.array([number], numpy.int32) for number in (1, 5, 7))
+    for target in ("cpu", "cpu:checked"):
+        assert numpy.asarray(kernel.on(target)(one, five, seven)) == 5
+        assert numpy.asarray(kernel.on(target)(one - 1, five, seven)) == 7
