@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from custom_dispatch.dataclass import dataclass
-from custom_dispatch.errors import SourceError, excerpt
+from custom_dispatch.errors import DeclarationError, SourceError, excerpt
 from custom_dispatch.files import temporary_directory
 from custom_dispatch.installation import require
 from custom_dispatch.kernel.consistency import in_order
 from custom_dispatch.kernel.expr import Constant, Expr
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.layouts import enough_blocks, layouts
+from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 from custom_dispatch.kernel.sources import Produced
 from custom_dispatch.kernel.target import Arch, Target
@@ -187,7 +188,13 @@ class Language:
         releases = layout.releases[0], layout.releases[1]
         require(layout.package, layout.language, f"cd.{self._name}", releases, self._name)
         function = getattr(fn, "_pyfunc", fn)  # of CUDA Tile
-        own = getattr(function, "__name__", getattr(fn, "key", "kernel"))
+        own = str(getattr(function, "__name__", None) or getattr(fn, "key", "kernel"))
+        if not callable(function):
+            raise DeclarationError(
+                f"cd.{self._name}.kernel is given {shown(fn)}.",
+                expected=f"a function of {layout.language}",
+                next_step="name the function without launching it.",
+            )
         name, known = name or own, inspect.signature(function).parameters
         needed = {each: item.default is inspect.Parameter.empty for each, item in known.items()}
         ordered = {i.name: i for i in in_order(name, operands, needed, constants or {}, own)}

@@ -196,3 +196,12 @@ def test_constants_of_cute_between_operands() -> None:
     )
     x = np.random.default_rng().random(77, np.float32)
     np.testing.assert_allclose(made.on("cpu")(x, -4), 3 * x - 4, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_no_function_is_refused(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(languages, "require", lambda *_: None)
+    with pytest.raises(DeclarationError) as caught:
+        getattr(cd, language).kernel(3, operands=[], grid=1)
+    assert caught.value.found == f"cd.{language}.kernel is given 3."
+    assert caught.value.expected == f"a function of {layouts()[language].language}"
