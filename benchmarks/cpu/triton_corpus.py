@@ -2,7 +2,7 @@
 
 Each case calls an operation of a library on tensors of the CPU and compares what it gives, and
 its gradients, with PyTorch in f64. Every Triton function that it launches is then declared with
-the types, constants and facts of its first launch and built for sm_80 and sm_90a. A function runs
+the types, constants and facts of such a launch and built for sm_80 and sm_90a. A function runs
 right if every case that launches it agrees.
 
     python -m benchmarks cpu.triton_corpus [LIBRARY ...] [--only CASE ...] [--checked] [--save]
@@ -47,7 +47,8 @@ def run_case(run: checking.Case, known: set[str], built: bool) -> dict[str, Any]
         error = _error_of(run)
     result: dict[str, Any] = {"seconds": round(time.perf_counter() - start, 1), "error": error}
     result["largest_difference"] = float(f"{max(checking.worst, default=0.0):.1e}")
-    functions = {each.name: each for each in reversed(launches)}
+    # Of several forms the last: what autotuning compiles first need not fit a GPU.
+    functions = {each.name: each for each in launches}
     result["functions"] = sorted(functions)
     result["forms"] = len(launches)
     if built:

@@ -224,26 +224,25 @@ _recurrence(
     stickbreaking_attn.parallel_stickbreaking_attn,
     stickbreaking_attn.naive_stickbreaking_attn, Q, K, V, dtype=HALF, tolerance=5e-2,
 )  # fmt: skip
+BONUS = draw(2, 32)
+
+
+def _rwkv6(q: Tensor, k: Tensor, v: Tensor, w: Tensor) -> Tensor:
+    parts = (x.transpose(1, 2) for x in (q, k, v, w))
+    found = naive_recurrent_rwkv6(*parts, BONUS.to(q.dtype), q.shape[-1] ** -0.5)[0]
+    return found.transpose(1, 2)
+
+
 _recurrence(
-    "recurrent_rwkv6", rwkv6.fused_recurrent_rwkv6, _by_head(naive_recurrent_rwkv6), Q, K, V, DECAY,
-    draw(2, 32), tolerance=1e-4,
+    "rwkv6_in_chunks",
+    lambda q, k, v, w: rwkv6.chunk_rwkv6(q, k, v, w, BONUS),
+    _rwkv6, Q, K, V, DECAY,
 )  # fmt: skip
-
-
-@CASES
-def rwkv6_in_chunks() -> None:
-    bonus = draw(2, 32)
-
-    def reference(q: Tensor, k: Tensor, v: Tensor, w: Tensor) -> Tensor:
-        parts = (x.transpose(1, 2) for x in (q, k, v, w))
-        return naive_recurrent_rwkv6(*parts, bonus.to(q.dtype), q.shape[-1] ** -0.5)[0].transpose(
-            1, 2
-        )
-
-    same(
-        lambda q, k, v, w: rwkv6.chunk_rwkv6(q, k, v, w, bonus)[0],
-        reference, Q, K, V, DECAY, tolerance=SEVERAL_PRODUCTS,
-    )  # fmt: skip
+_recurrence(
+    "recurrent_rwkv6",
+    lambda q, k, v, w: rwkv6.fused_recurrent_rwkv6(q, k, v, w, BONUS),
+    _rwkv6, Q, K, V, DECAY, tolerance=1e-4,
+)  # fmt: skip
 
 
 def _rwkv7(r: Tensor, w: Tensor, k: Tensor, v: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -367,18 +366,18 @@ def policy_loss() -> None:
 
 @CASES
 def rwkv4_steps() -> None:
-    w, u = draw(32).exp().neg(), draw(32)
+    w, u = draw(32), draw(32)
     k, v = draw(2, 20, 32), draw(2, 20, 32, seed=1)
     state = torch.zeros(2, 3, 1, 32)
     state[:, 2] = -1e30
 
     def reference(k: Tensor, v: Tensor) -> Tensor:
         top = torch.zeros(2, 32, dtype=torch.float64)
-        low, rows = top, []
+        low, rows, decay = top, [], (-w.double().exp()).exp()
         for t in range(20):
             rows.append((top + (u + k[:, t]).exp() * v[:, t]) / (low + (u + k[:, t]).exp()))
-            top = w.double().exp() * top + k[:, t].exp() * v[:, t]
-            low = w.double().exp() * low + k[:, t].exp()
+            top = decay * top + k[:, t].exp() * v[:, t]
+            low = decay * low + k[:, t].exp()
         return torch.stack(rows, 1)
 
     same(
