@@ -37,47 +37,41 @@ def with_kernels(closed: ClosedJaxpr) -> ClosedJaxpr:
     Raises `ModelError`: a call is not for Triton, or its grid depends on data.
     Raises `ToolNotFoundError`: Triton is not installed.
     """
-    return _changed(closed, lambda call: _Call(call).as_kernel())
+    return _changed(closed, lambda call: _Call(call).as_kernel()) if _is_loaded() else closed
 
 
 def interpreted(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """What a function computes on the CPU, where JAX interprets calls of Pallas."""
-    closed = jax.make_jaxpr(function)(*arguments)
-    changed = _changed(closed, lambda call: call.replace(params={**call.params, "interpret": True}))
-    if changed is closed:
+    if not _is_loaded():
         return function(*arguments)
-    return jaxpr_as_fun(changed)(*jax.tree.leaves(tuple(arguments)))
+    closed = _changed(
+        jax.make_jaxpr(function)(*arguments),
+        lambda call: call.replace(params={**call.params, "interpret": True}),
+    )
+    return jaxpr_as_fun(closed)(*jax.tree.leaves(tuple(arguments)))
 
 
-def _changed(closed: ClosedJaxpr, change: Callable[[Any], Any]) -> ClosedJaxpr:
-    """A function with other equations in the places of calls, in loops and branches, too."""
-    if "jax._src.pallas.pallas_call" not in sys.modules:
-        return closed  # and there are none
-    found = _inside(closed, change)
-    return found if isinstance(found, ClosedJaxpr) else closed
+def _is_loaded() -> bool:
+    """Whether this process has Pallas: no function can call its kernels otherwise."""
+    return "jax._src.pallas.pallas_call" in sys.modules
 
 
-def _inside(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A parameter of an equation, with what is changed in it; itself where nothing is."""
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A traced function, or a parameter of an equation, with other equations for calls in it."""
     if isinstance(value, ClosedJaxpr):
-        inner = _inside(value.jaxpr, change)
-        return value if inner is value.jaxpr else value.replace(jaxpr=inner)
-    if isinstance(value, tuple | list):
-        items = [_inside(item, change) for item in value]
-        same = all(one is other for one, other in zip(items, value, strict=True))
-        return value if same else type(value)(items)
+        return value.replace(jaxpr=_changed(value.jaxpr, change))
+    if type(value) in (tuple, list):
+        return type(value)(_changed(item, change) for item in value)
     if not isinstance(value, Jaxpr):
         return value
     equations = []
     for each in value.eqns:
         if each.primitive.name == _CALL and not each.params["interpret"]:
             equations.append(change(each))
-            continue
-        params = {name: _inside(item, change) for name, item in each.params.items()}
-        same = all(params[name] is each.params[name] for name in params)
-        equations.append(each if same else each.replace(params=params))
-    same = all(one is other for one, other in zip(equations, value.eqns, strict=True))
-    return value if same else value.replace(eqns=equations)
+        else:
+            params = {name: _changed(item, change) for name, item in each.params.items()}
+            equations.append(each.replace(params=params))
+    return value.replace(eqns=equations)
 
 
 class _Call:
