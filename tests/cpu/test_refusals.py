@@ -74,7 +74,7 @@ def test_a_kernel_that_is_more_than_a_loop_is_refused_as_not_yet(
         "shfl.down.b32 %r1, %r2, 1, 31;",
         "vote.ballot.b32 %r1, %p1;",
         "redux.sync.min.f32 %f1, %f2, -1;",
-        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd1}, {%rd2}, {%rd3}, {%rd4};",
+        "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%rd1}, {%rd2}, {%rd3}, {%rd4};",
         "bar.cta.red.popc %r1, 0, %p1;",
     ],
 )
