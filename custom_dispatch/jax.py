@@ -115,8 +115,8 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     if tolerance is not None:
         program = on_the_cpu(compiled, lambda: compiled_for(["cpu:host"]))
         for one in asked:
-            wanted = interpreted(one.model, one.arguments)
-            pair = program.function(one.name)(*arrays[one.name]), wanted
+            given = arrays[one.name]
+            pair = program.function(one.name)(*given), interpreted(one.model, one.arguments)
             results, wanted = ([*map(plain, arrays_of([each]))] for each in pair)
             with one.named_in_errors():
                 check_results(results, wanted, tolerance, "JAX")

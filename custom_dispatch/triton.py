@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from custom_dispatch.frontends.triton import RELEASES
 from custom_dispatch.installation import require
 
-require("triton", "Triton", "cd.triton", ("3.6", "3.10"))
+require("triton", "Triton", "cd.triton", RELEASES)
 
 from custom_dispatch.frontends.triton import declaring  # noqa: E402
 from custom_dispatch.kernel.choice import Choice  # noqa: E402

@@ -1,5 +1,6 @@
 """Functions of JAX that call kernels of Pallas: compiled with nothing declared."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from custom_dispatch.errors import ModelError, ToolNotFoundError
 jax = pytest.importorskip("jax")
 pytest.importorskip("triton")
 from jax.experimental import pallas as pl  # noqa: E402
+
+from custom_dispatch.frontends.jax.pallas import with_kernels  # noqa: E402
 
 jnp, lax = jax.numpy, jax.lax
 RNG = np.random.default_rng()
@@ -132,6 +135,34 @@ def test_what_pallas_itself_refuses_is_said() -> None:
 
     with pytest.raises(ModelError, match="Unimplemented primitive in Pallas Triton lowering: sort"):
         cd.jax.compile(model, (np.ones(64, "f"),), ["cpu"])
+
+
+def test_a_type_that_no_kernel_takes_is_refused() -> None:
+    def model(x: Any) -> Any:
+        def kernel(x_ref: Any, y_ref: Any) -> None:
+            y_ref[...] = x_ref[...].astype("float32")
+
+        out = jax.ShapeDtypeStruct((64,), "float32")
+        return pl.pallas_call(kernel, out_shape=out, name="mine")(x.astype("int4"))
+
+    with pytest.raises(ModelError) as caught:
+        cd.jax.compile(model, (np.ones(64, np.int8),), ["cpu"])
+    assert str(caught.value) == (
+        "The pallas_call `mine` takes an array of int4.\n"
+        "  expected: a type of kernels\n"
+        "  next step: convert it."
+    )
+
+
+def test_code_assumes_no_more_of_addresses_than_kernels_have() -> None:
+    def model(x: Any) -> Any:
+        return add_one(name="mine")(x)
+
+    closed = with_kernels(jax.make_jaxpr(model)(np.ones(64, "f")))
+    (call,) = closed.jaxpr.eqns
+    assert set(re.findall(r"tt.divisibility = (\d+)", call.params["kernel"].producer.source)) == {
+        "16"
+    }
 
 
 def test_without_triton_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
 from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.jax.primitive import primitive
+from custom_dispatch.frontends.triton import RELEASES
 from custom_dispatch.installation import require
 from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.kernel import Kernel
@@ -119,7 +120,7 @@ class _Call:
                 operands.append(Out(f"y{index}", self._dtype(each), each.shape))
         for index, result in written.items():  # one address, which Pallas passes twice
             code = re.sub(rf"%arg{len(given) + result}\b(?!:)", f"%arg{index}", code)
-        require("triton", "Triton", "pallas_call")
+        require("triton", "Triton", "pallas_call", RELEASES)
         from custom_dispatch.frontends.triton.compiling import WARP, Form
 
         options = tuple((name, config[name]) for name in ("num_stages", "num_warps"))
@@ -165,4 +166,6 @@ class _Call:
         with jax_ir.Context() as context:
             dialect.register_dialect(context)
             context.load_all_available_dialects()
-            return str(jax_ir.Module.parse(code)), numbers
+            text = str(jax_ir.Module.parse(code))
+        # JAX's own addresses are multiples of 32; those of kernels, of 16.
+        return re.sub(r"tt\.divisibility = 32\b", "tt.divisibility = 16", text), numbers
