@@ -15,6 +15,7 @@ import custom_dispatch as cd
 from cuda_kernels import quantised
 from cuda_kernels.quantised import formats, many, packing
 from cuda_kernels.quantised.loading import AWQ_ORDER, GGUF_BLOCKS
+from custom_dispatch.kernel.evaluation import evaluate, holds
 
 Random = np.random.Generator
 TILES = many.WarpTile(1, 2, 2, 1, 1, 2), many.WarpgroupTile(64)
@@ -116,8 +117,6 @@ def test_scales_that_are_not_those_of_blocks_are_refused(
     kernel = many.declare_kernel(formats.FP8_BLOCKS, "f16", "many", *TILES)
     dims = {"batch": 1, "n": columns[0], "k": columns[1]}
     dims |= {"row_blocks": parts[0], "column_blocks": parts[1]}
-    from custom_dispatch.kernel.evaluation import holds
-
     assert not all(holds(each, dims) for each in kernel.requires)
 
 
@@ -183,7 +182,9 @@ extern "C" __global__ void tiles(const int* sizes, int* owners, int* parts, int 
 
 
 def test_stream_k_shares_tiles_equally(tmp_path: Path) -> None:
-    """Every stage of every tile is one block's, and all who have one agree where parts are."""
+    """Every stage of every tile is one block's, all who have one agree where parts are, and where
+    there are any the declaration has memory for them.
+    """
     (tmp_path / "tiles.cu").write_text(SHARED_TILES)
     tiles, stages, blocks = cd.dim("tiles"), cd.dim("stages"), cd.dim("blocks")
     kernel = cd.Kernel(
@@ -200,6 +201,7 @@ def test_stream_k_shares_tiles_equally(tmp_path: Path) -> None:
         grid=blocks,
         include_dirs=[Path(cuda_kernels.__path__[0], "include")],
     )
+    tile_of = many.WarpgroupTile(128)
     for count, of_tile, grid, shares in (
         (86, 16, 132, False),  # the last wave would be 5 stages shorter
         (86, 20, 132, True),
@@ -214,6 +216,9 @@ def test_stream_k_shares_tiles_equally(tmp_path: Path) -> None:
         owners = owners - 1
         assert ((owners >= 0) & (owners < grid)).all()
         assert (parts[:, :, 0] >= 0).any() == shares
+        dims = {"batch": 1, "n": many.TILE_ROWS * count, "k": 4 * many.STEP * of_tile}
+        assert evaluate(tile_of.blocks(formats.FP8), dims) == grid
+        assert (evaluate(tile_of.scratch(formats.FP8).size_bytes, dims) > 4) == shares
         loads = np.bincount(owners.ravel(), minlength=grid)
         least = -(-of_tile // 8) if shares else of_tile * -(-count // grid)
         assert loads.max() <= max(1.2 * -(-count * of_tile // grid), least) + 1
