@@ -115,8 +115,8 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     if tolerance is not None:
         program = on_the_cpu(compiled, lambda: compiled_for(["cpu:host"]))
         for one in asked:
-            given = arrays[one.name]
-            pair = program.function(one.name)(*given), interpreted(one.model, one.arguments)
+            found_here = program.function(one.name)(*arrays[one.name])
+            pair = found_here, interpreted(one.model, one.arguments)
             results, wanted = ([*map(plain, arrays_of([each]))] for each in pair)
             with one.named_in_errors():
                 check_results(results, wanted, tolerance, "JAX")
