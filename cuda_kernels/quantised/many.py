@@ -103,10 +103,11 @@ class WarpgroupTile:
         return cd.ceildiv(n, TILE_ROWS) * cd.ceildiv(cd.batch, self.columns)
 
     def blocks(self, of: Format) -> Expr:
-        """In the grid: without clusters, as many as are busy."""
+        """In the grid: without clusters, as many as are busy; without k, too, for its zeros."""
         if self.split > 1:
             return self.tiles() * self.split
-        return cd.minimum(MULTIPROCESSORS, self.tiles() * cd.ceildiv(of.k, 4 * STEP))
+        stages = cd.maximum(cd.ceildiv(of.k, 4 * STEP), 1)
+        return cd.minimum(MULTIPROCESSORS, self.tiles() * stages)
 
     def scratch(self, of: Format) -> cd.Scratch:
         """Where blocks share tiles, two parts of each, and 16 bytes a part that say whether it

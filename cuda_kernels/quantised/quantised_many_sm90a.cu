@@ -152,7 +152,8 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
   __syncthreads();
 
   const ManyTiles tiles(of.n, m, kTileRows, Columns);
-  typename Choose<Split == 1, StreamK, ClusterTiles<Split>>::Type turns(tiles.count(), (of.k + kStepK * kWideSteps - 1) / (kStepK * kWideSteps));
+  const int all_stages = (of.k - 1) / (kStepK * kWideSteps) + 1;  // without k, one of zeros
+  typename Choose<Split == 1, StreamK, ClusterTiles<Split>>::Type turns(tiles.count(), all_stages);
   const bool packs = of.n % 8 == 0 && aligned(y);
   PipelineState<Stages> state;
   PipelineState<WeightStages> weights_state;
@@ -169,7 +170,7 @@ __device__ __forceinline__ void many(const typename Format::Element* __restrict_
     deallocate_registers<kProducerRegisters>();
     if (warp == 0) {
       const TensorMap* map = nullptr;
-      if (aligned(x)) map = make_tensor_map<T>(&memory.staging, {x, of.k, m, 1, min(m, Columns)});
+      if (aligned(x) && of.k > 0) map = make_tensor_map<T>(&memory.staging, {x, of.k, m, 1, min(m, Columns)});
       if (lane == 0) memory.map = map;
       if (map != nullptr && lane == 0) acquire_tensor_map(map);
       for (; turns.there(); turns.next()) {

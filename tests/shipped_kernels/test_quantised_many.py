@@ -162,6 +162,19 @@ def test_stages_find_groups_of_any_size(tmp_path: Path) -> None:
         assert (groups[:, first, first:] == want[:, first:]).all()
 
 
+def test_every_result_is_written_without_k() -> None:
+    """A block for each tile on every GPU, and zeros on the CPU."""
+    for split in (1, 2, 3, 4):
+        tile = many.WarpgroupTile(64, split)
+        dims = {"batch": 65, "n": 300, "k": 0}
+        assert evaluate(tile.blocks(formats.FP8), dims) == 6 * split
+    kernel = many.declare_kernel(formats.FP8, "f16", "many", *TILES)
+    weight = np.zeros((40, 0), ml_dtypes.float8_e4m3fn)
+    found = kernel.on("cpu")(np.zeros((20, 0), np.float16), weight, np.ones(1, np.float32))
+    assert found.shape == (20, 40)
+    assert (found == 0).all()
+
+
 SHARED_TILES = """
 #include "stream_k.cuh"
 extern "C" __global__ void tiles(const int* sizes, int* owners, int* parts, int tiles, int stages) {
