@@ -132,6 +132,7 @@ SIZES = {
             (17, 7, 256, 64, 7),
             (1, 40, 4352, 256, 1),
             (40, 33, 1792, 256, 1),  # whose stages stream-K shares out
+            (20, 40, 0, 32, 1),  # without anything to add up
         )
     ],
 }
