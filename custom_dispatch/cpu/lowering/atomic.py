@@ -25,10 +25,6 @@ _INTEGER: Final = {
     "dec": "udec_wrap",
 }
 _OPERATIONS: Final = (*_INTEGER, "min", "max", "cas")
-_MODIFIERS: Final = frozenset(
-    {"global", "shared", "shared::cta", "relaxed", "acquire", "release", "acq_rel"}
-    | {"cta", "gpu", "sys", "cluster", "noftz", "v2", "v4", "v8"}
-)
 _TOO_WIDE: Final = "atomics of 128 bits need a CPU that has them, such as `cpu:x86-64-v3`"
 _HALVES: Final = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 
@@ -36,11 +32,7 @@ _HALVES: Final = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
 def lower_atomic(frame: Frame) -> None:
     """`atom` and `red`."""
     base, *modifiers, type_name = frame.parts
-    operation = next((m for m in modifiers if m in _OPERATIONS), "")
-    others = tuple(m for m in modifiers if m != operation and not m.startswith("L2::"))
-    frame.check_modifiers(others, _MODIFIERS)
-    if not operation or type_name not in TYPE_BITS or not _exists(operation, type_name):
-        raise frame.unsupported()
+    operation = next(m for m in modifiers if m in _OPERATIONS)
     operands = list(frame.instruction.operands)
     sources = 2 if operation == "cas" else 1
     first = 1 if base == "atom" else 0
@@ -63,16 +55,6 @@ def lower_atomic(frame: Frame) -> None:
         old = (_in_turn if is_shared else _atomically)(operation, type_name, place, taken)
         if result is not None:
             frame.put(result, old, signed=type_name.startswith("s"))
-
-
-def _exists(operation: str, type_name: str) -> bool:
-    if type_name in _HALVES:
-        return operation in ("add", "min", "max")
-    if type_name in ("f32", "f64"):
-        return operation == "add"
-    if type_name in ("pred", "b8", "s8", "u8", "s16", "u16"):
-        return False
-    return TYPE_BITS[type_name] <= 64 or operation in ("exch", "cas")
 
 
 def _combined(operation: str, type_name: str, old: SsaValue, value: SsaValue) -> SsaValue:

@@ -5,9 +5,6 @@ from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads import block_memory
 from custom_dispatch.ptx import Operand
 
-_MODIFIERS = frozenset({"sync", "arrive", "red", "aligned", "cta"})
-_REDUCTIONS = frozenset({"popc", "and", "or"})
-
 
 def lower_barrier(frame: Frame) -> None:
     """`bar` and `barrier`: `.sync`, `.arrive`, `.red` and `bar.warp.sync`."""
@@ -16,16 +13,8 @@ def lower_barrier(frame: Frame) -> None:
         (mask,) = frame.operands(1)
         frame.waits().meet_lanes(frame.integer(mask, 32), [])
         return
-    is_reduction = "red" in parts
-    known = _MODIFIERS | (_REDUCTIONS | {"u32", "pred"} if is_reduction else frozenset())
-    frame.check_modifiers(parts, known)
-    wanted = sum(kind in parts for kind in ("sync", "arrive", "red"))
-    reductions = sum(kind in parts for kind in _REDUCTIONS)
-    result = "u32" if "popc" in parts else "pred"
-    if wanted != 1 or reductions != is_reduction or (is_reduction and parts[-1] != result):
-        raise frame.unsupported()
     operands = list(frame.instruction.operands)
-    if is_reduction:
+    if "red" in parts:
         frame.operands(4 if len(operands) == 4 else 3)
         _reduce(frame, operands)
     elif "arrive" in parts:

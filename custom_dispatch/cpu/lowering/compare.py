@@ -23,12 +23,8 @@ _ONES = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}
 def lower_compare(frame: Frame) -> None:
     """`setp` and `set`, with a second destination and with a predicate to combine with."""
     base, condition, *modifiers, type_name = frame.parts
-    target = modifiers.pop() if base == "set" else "pred"
     ftz = "ftz" in modifiers and frame.thread.keeps_subnormals
-    modifiers = [m for m in modifiers if m != "ftz"]
-    combine = modifiers.pop(0) if modifiers else ""
-    if modifiers or combine not in ("", "and", "or", "xor"):
-        raise frame.unsupported()
+    combine = next((m for m in modifiers if m in ("and", "or", "xor")), "")
     d, a, c, *rest = frame.operands(4 if combine else 3)
     predicate = frame.predicate(rest[0]) if combine else None
 
@@ -38,7 +34,7 @@ def lower_compare(frame: Frame) -> None:
     held = _compare(frame, condition, type_name, (a, c), ftz=ftz)
     results = [combined(holds) for holds in held]
     if base == "set":
-        _set(frame, d, target, results)
+        _set(frame, d, modifiers[-1], results)
         return
     if not isinstance(d, Pair):
         if len(results) == 2:
@@ -54,10 +50,6 @@ def lower_compare(frame: Frame) -> None:
 def _set(frame: Frame, d: Operand, target: str, results: list[SsaValue]) -> None:
     element = target.removesuffix("x2")
     bits = 16 if len(results) == 2 else TYPE_BITS[target]
-    if (target in _PAIRS) != (len(results) == 2) and target not in ("u32", "s32"):
-        raise frame.unsupported()
-    if element not in (*_ONES, "u16", "s16", "u32", "s32"):
-        raise frame.unsupported()
     yes = frame.b.const(_ONES.get(element, -1), bits)
     values = [result.select(yes, 0) for result in results]
     if len(values) == 2:
@@ -71,8 +63,6 @@ def _compare(
 ) -> list[SsaValue]:
     """Compare two operands, subnormal f32 as zero for `ftz`: an i1 for each element."""
     if type_name in (*FLOAT_BITS, *_PAIRS):
-        if condition not in _FLOAT_CONDITIONS:
-            raise frame.unsupported()
         how = _FLOAT_CONDITIONS[condition]
         if type_name in _PAIRS:
             element = type_name.removesuffix("x2")
@@ -83,31 +73,25 @@ def _compare(
         if ftz and type_name == "f32":
             x, y = flushed(x), flushed(y)
         return [x.cmp(how, y)]
-    if type_name not in TYPE_BITS:
-        raise frame.unsupported()
     if condition in ("lt", "le", "gt", "ge"):
         condition = ("s" if type_name.startswith("s") else "u") + condition
-    elif condition in _UNSIGNED_CONDITIONS:
-        condition = _UNSIGNED_CONDITIONS[condition]
-    elif condition not in ("eq", "ne"):
-        raise frame.unsupported()
+    condition = _UNSIGNED_CONDITIONS.get(condition, condition)
     x, y = (frame.integer(operand, TYPE_BITS[type_name]) for operand in operands)
     return [x.cmp(condition, y)]
 
 
 def lower_select(frame: Frame) -> None:
     """`selp`, by a predicate, and `slct`, by a sign."""
-    base, *modifiers = frame.parts
+    base, *_, type_name = frame.parts
     d, a, c, by = frame.operands(4)
-    bits = TYPE_BITS[modifiers[-1] if base == "selp" else modifiers[-2]]
+    bits = TYPE_BITS[frame.parts[-2] if base == "slct" else type_name]
     if base == "selp":
-        frame.check_modifiers(tuple(modifiers[:-1]))
         condition = frame.predicate(by)
         if frame.checks is not None:
             frame.checks.select(frame.b, frame.instruction, condition)
-    elif modifiers[-1] == "f32":
+    elif type_name == "f32":
         value = frame.float(by, "f32")
-        if "ftz" in modifiers and frame.thread.keeps_subnormals:
+        if "ftz" in frame.parts and frame.thread.keeps_subnormals:
             value = flushed(value)
         condition = value.cmp("oge", 0)
     else:

@@ -4,9 +4,7 @@ Conversions to integers saturate; every other one takes any rounding, and rounds
 8-bit numbers come from f32 or f16 with `.satfinite`, and go to f16 only.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from custom_dispatch.cpu.lowering.floating import saturate
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
@@ -27,9 +25,7 @@ from custom_dispatch.ptx import TYPE_BITS, Operand
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGRAL = ("rni", "rzi", "rmi", "rpi")
-_MODIFIERS = frozenset({"ftz", "sat", "relu", *_ROUNDINGS, *_TO_INTEGRAL})
 _DIGITS = {"f32": 24, "f64": 53}
-_BYTE_PAIRS: Final = ("e4m3x2", "e5m2x2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +72,8 @@ class _Conversion:
 
 
 def lower_convert(frame: Frame) -> None:
-    """`cvt`."""
-    *modifiers, target, source = frame.parts[1:]
-    if source in _BYTE_PAIRS:
-        _from_bytes(frame, modifiers, target, source)
-        return
-    if target in _BYTE_PAIRS:
-        _to_bytes(frame, modifiers, target, source)
-        return
-    if target == "tf32":
-        _to_tf32(frame, tuple(modifiers), source)
-        return
-    frame.check_modifiers(modifiers, _MODIFIERS)
-    if target in ("f16x2", "bf16x2") and source == "f32":
-        _to_pair(frame, modifiers, target.removesuffix("x2"))
-        return
-    if not {target, source}.issubset(TYPE_BITS) or target.endswith("x2") or source.endswith("x2"):
-        raise frame.unsupported()
+    """`cvt` of one number."""
+    *_, target, source = frame.parts
     d, a = frame.operands(2)
     conversion = _Conversion(frame, target, source, a)
     if target in FLOAT_BITS:
@@ -102,29 +83,28 @@ def lower_convert(frame: Frame) -> None:
     frame.put(d, convert(conversion), signed=target.startswith("s"))
 
 
-def _to_pair(frame: Frame, modifiers: Sequence[str], element: str) -> None:
-    if not {"rn", "rz", "relu"}.issuperset(modifiers):
-        raise frame.unsupported()
+def lower_to_pair(frame: Frame) -> None:
+    """`cvt` of two f32 to a pair of f16 or bf16, the upper one first."""
+    element = frame.parts[-2].removesuffix("x2")
     d, upper, lower = frame.operands(3)
     halves = []
     for source in (lower, upper):
         value = frame.float(source, "f32")
-        if "relu" in modifiers:
+        if "relu" in frame.parts:
             value = relu(value)
-        halves.append(narrow(value, element, "rz" if "rz" in modifiers else "rn"))
+        halves.append(narrow(value, element, "rz" if "rz" in frame.parts else "rn"))
     frame.put(d, join(halves))
 
 
-def _to_tf32(frame: Frame, modifiers: tuple[str, ...], source: str) -> None:
-    """An f32 with 10 digits behind the point; the last 13 bits become zero."""
-    if source != "f32" or modifiers not in (("rna",), ("rn",), ("rz",)):
-        raise frame.unsupported()
+def lower_to_tf32(frame: Frame) -> None:
+    """`cvt` to an f32 with 10 digits behind the point; the last 13 bits become zero."""
+    rounding = frame.parts[1]
     d, a = frame.operands(2)
     value = frame.float(a, "f32")
     bits = value.as_bits()
-    if modifiers != ("rz",):
+    if rounding != "rz":
         half = frame.b.const(0x1000, 32)
-        if modifiers == ("rn",):
+        if rounding == "rn":
             half = (bits >> 13 & 1) + 0xFFF
         bits = bits + half
     bits = bits & -0x2000
@@ -138,8 +118,6 @@ def _float_to_float(c: _Conversion) -> SsaValue:
     if c.says("sat"):
         value = saturate(value)
     if c.says("relu"):
-        if value.type != "f32":
-            raise c.frame.unsupported()
         value = relu(value)
     if c.target in ("f16", "bf16"):
         value = round_odd(value) if value.type == "f64" else value
@@ -227,31 +205,25 @@ def _integer_to_integer(c: _Conversion) -> SsaValue:
     return value.resize(target_bits, signed=source_signed)
 
 
-def _from_bytes(frame: Frame, modifiers: Sequence[str], target: str, source: str) -> None:
-    """`cvt` from one of `_BYTE_PAIRS`."""
-    if target != "f16x2" or not {"rn", "relu"}.issuperset(modifiers):
-        raise frame.unsupported()
+def lower_from_bytes(frame: Frame) -> None:
+    """`cvt` from a pair of 8-bit numbers."""
+    element = frame.parts[-1].removesuffix("x2")
     d, (pair,) = frame.taking(16)
-    upper = pair >> 8
-    values = [widen(byte.resize(8), source.removesuffix("x2")) for byte in (pair, upper)]
-    if "relu" in modifiers:
+    values = [widen(byte, element) for byte in split(pair, 8)]
+    if "relu" in frame.parts:
         values = [relu(value) for value in values]
     frame.put(d, join([narrow(value, "f16") for value in values]))
 
 
-def _to_bytes(frame: Frame, modifiers: Sequence[str], target: str, source: str) -> None:
-    """`cvt` to one of `_BYTE_PAIRS`."""
-    wanted = {"rn", "satfinite"}
-    if not wanted.issubset(modifiers) or not (wanted | {"relu"}).issuperset(modifiers):
-        raise frame.unsupported()
+def lower_to_bytes(frame: Frame) -> None:
+    """`cvt` to a pair of 8-bit numbers."""
+    *_, target, source = frame.parts
     if source == "f32":
         d, *sources = frame.operands(3)  # the upper one first
         values = [frame.float(operand, "f32") for operand in reversed(sources)]
-    elif source == "f16x2":
+    else:
         d, (word,) = frame.taking(32)
         values = [widen(half, "f16") for half in split(word, 16)]
-    else:
-        raise frame.unsupported()
-    if "relu" in modifiers:
+    if "relu" in frame.parts:
         values = [relu(value) for value in values]
     frame.put(d, join([narrow(value, target.removesuffix("x2")) for value in values], 16))

@@ -8,7 +8,7 @@ at every run.
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from custom_dispatch import ptx
 from custom_dispatch.cpu.lowering.special_registers import special_register
@@ -164,13 +164,6 @@ class Frame:
                 f"`{instruction.opcode}` has {len(instruction.operands)} operands, not {count}"
             )
         return instruction.operands
-
-    def check_modifiers(
-        self, modifiers: Iterable[str], known: frozenset[str] = frozenset()
-    ) -> None:
-        """Refuse an instruction with a modifier its lowering does not know."""
-        if not known.issuperset(modifiers):
-            raise self.unsupported()
 
     # ---- reading
 

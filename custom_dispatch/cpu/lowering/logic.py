@@ -9,8 +9,6 @@ from custom_dispatch.ptx import TYPE_BITS, Integer
 
 def lower_lop3(frame: Frame) -> None:
     """`lop3`: any function of three bits, by its truth table."""
-    if frame.instruction.opcode != "lop3.b32":
-        raise frame.unsupported()
     d, *sources, table = frame.operands(5)
     if not isinstance(table, Integer):
         raise frame.unsupported()
@@ -26,12 +24,10 @@ def lower_lop3(frame: Frame) -> None:
 
 def lower_funnel_shift(frame: Frame) -> None:
     """`shf`: shift the 64 bits of two registers and keep 32."""
-    _, *modifiers, _ = frame.parts
-    frame.check_modifiers(modifiers, frozenset({"l", "r", "clamp", "wrap"}))
     d, low, high, c = frame.operands(4)
-    amount = _limited(frame.integer(c, 32), modifiers).resize(64)
+    amount = _limited(frame.integer(c, 32), frame.parts).resize(64)
     both = _joined(frame.integer(low, 32), frame.integer(high, 32))
-    value = (both << amount) >> 32 if "l" in modifiers else both >> amount
+    value = (both << amount) >> 32 if "l" in frame.parts else both >> amount
     frame.put(d, value.resize(32))
 
 
@@ -58,14 +54,12 @@ _PERMUTES = {
 
 def lower_permute(frame: Frame) -> None:
     """`prmt`: pick four of eight bytes."""
-    b, parts = frame.b, frame.parts
-    if parts[:2] != ("prmt", "b32") or (len(parts) == 3 and parts[2] not in _PERMUTES):
-        raise frame.unsupported()
+    b, mode = frame.b, frame.parts[2:]
     d, low, high, c = frame.operands(4)
     both = _joined(frame.integer(low, 32), frame.integer(high, 32))
     selector = frame.integer(c, 32)
-    if len(parts) == 3:  # as the selector of the default mode
-        chosen = [b.const(int(picked[::-1], 16), 32) for picked in _PERMUTES[parts[2]]]
+    if mode:  # as the selector of the default mode
+        chosen = [b.const(int(picked[::-1], 16), 32) for picked in _PERMUTES[mode[0]]]
         odd, upper = (bit.resize(1) for bit in [selector >> i for i in range(2)])
         lower_pair = odd.select(chosen[1], chosen[0])
         selector = upper.select(odd.select(chosen[3], chosen[2]), lower_pair)
@@ -82,8 +76,7 @@ def lower_permute(frame: Frame) -> None:
 
 def lower_find_highest(frame: Frame) -> None:
     """`bfind`: the place of the highest bit, or for signed numbers of that unlike the sign."""
-    _, *modifiers, type_name = frame.parts
-    frame.check_modifiers(modifiers, frozenset({"shiftamt"}))
+    *modifiers, type_name = frame.parts
     d, (x,) = frame.taking(TYPE_BITS[type_name])
     if type_name.startswith("s"):
         x = x.cmp("slt", 0).select(~x, x)
@@ -95,8 +88,7 @@ def lower_find_highest(frame: Frame) -> None:
 
 def lower_bit_field(frame: Frame) -> None:
     """`bfe` and `bfi`: positions and lengths are 8 bits wide and clamp at the register's end."""
-    base, *modifiers, type_name = frame.parts
-    frame.check_modifiers(modifiers)
+    base, type_name = frame.parts
     bits, signed = TYPE_BITS[type_name], type_name.startswith("s")
     d, *sources, start, length = frame.operands(4 if base == "bfe" else 5)
     wide = 2 * bits
@@ -125,8 +117,6 @@ def lower_bit_field(frame: Frame) -> None:
 
 def lower_bit_mask(frame: Frame) -> None:
     """`bmsk`: ones from a position on, so many."""
-    if frame.parts[1:] not in (("clamp", "b32"), ("wrap", "b32")):
-        raise frame.unsupported()
     d, values = frame.taking(32, 32)
     position, width = (_limited(value, frame.parts) for value in values)
     ones = (1 << width.resize(64)) - 1
@@ -135,9 +125,7 @@ def lower_bit_mask(frame: Frame) -> None:
 
 def lower_extend(frame: Frame) -> None:
     """`szext`: keep so many of the low bits, extended by a sign or with zeros."""
-    mode, kind = (*frame.parts[1:], "", "")[:2]
-    if mode not in ("clamp", "wrap") or kind not in ("u32", "s32"):
-        raise frame.unsupported()
+    _, mode, kind = frame.parts
     d, a, c = frame.operands(3)
     x, count = frame.integer(a, 32).resize(64), frame.integer(c, 32)
     unused = 63 - _limited(count, [mode]).resize(64)
@@ -149,8 +137,6 @@ def lower_extend(frame: Frame) -> None:
 
 def lower_find_nth(frame: Frame) -> None:
     """`fns`: the place of the n-th set bit from a base on, downwards if n is negative."""
-    if frame.instruction.opcode != "fns.b32":
-        raise frame.unsupported()
     d, (mask, base, step) = frame.taking(32, 32, 32)
     zero = frame.b.const(0, 32)
     down = step.cmp("slt", zero)

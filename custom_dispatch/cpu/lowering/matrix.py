@@ -62,43 +62,14 @@ def numbers_in(word: SsaValue, type_name: str) -> list[SsaValue]:
     return [widen(part, type_name) for part in parts]
 
 
-_SHAPES: Final = {
-    ("m16n8k8", "f16"): 2,
-    ("m16n8k16", "f16"): 4,
-    ("m16n8k8", "bf16"): 2,
-    ("m16n8k16", "bf16"): 4,
-    ("m16n8k4", "tf32"): 2,
-    ("m16n8k8", "tf32"): 4,
-    ("m16n8k16", "s8"): 2,
-    ("m16n8k32", "s8"): 4,
-    ("m16n8k16", "u8"): 2,
-    ("m16n8k32", "u8"): 4,
-    ("m16n8k32", "e4m3"): 4,
-    ("m16n8k32", "e5m2"): 4,
-}
-"""Shape and type of A: how many registers a fragment of A has; one of B has half as many."""
-_MIXED: Final = ({"s8", "u8"}, set(BYTES))
-"""Types of A and B that go together without being the same."""
-
-
 def lower_multiply_matrices(frame: Frame) -> None:
     """`mma.sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype`."""
-    parts = tuple(part for part in frame.parts if part != "satfinite")
-    saturates = parts != frame.parts
-    if parts[1:3] != ("sync", "aligned") or len(parts) != 10 or parts[4:6] != ("row", "col"):
-        raise frame.unsupported()
-    if parts[3] == "m8n8k4" and set(parts[6:]) == {"f64"}:
+    shape, (d_type, a_type, b_type, _) = frame.parts[3], frame.parts[-4:]
+    if d_type == "f64":
         _multiply_doubles(frame)
         return
-    shape, (d_type, a_type, b_type, c_type) = parts[3], parts[6:]
-    count = _SHAPES.get((shape, a_type))
-    is_integer = a_type in ("s8", "u8")
-    sums = ("s32",) if is_integer else ("f32", "f16") if a_type == "f16" else ("f32",)
-    same = a_type == b_type or any({a_type, b_type} <= types for types in _MIXED)
-    if count is None or not same or d_type not in sums or d_type != c_type:
-        raise frame.unsupported()
-    if saturates and not is_integer:
-        raise frame.unsupported()
+    # Registers of a fragment of A, the elements of which 32 lanes share; one of B has half as many.
+    count = 16 * int(shape.partition("k")[2]) * ELEMENT_BITS[a_type] // 32 // 32
     d, a, b_operand, c = frame.operands(4)
     outputs = 2 if d_type == "f16" else 4
     left = fragment(frame, a, count)
@@ -109,7 +80,7 @@ def lower_multiply_matrices(frame: Frame) -> None:
     words = [frame.integer(operand, 32) for operand in (*left, *right)]
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     values = unpack_sums(frame, addends, d_type)
-    if saturates:  # only adding to what was there may overflow
+    if "satfinite" in frame.parts:  # only adding to what was there may overflow
         products = _multiply(frame, (a_type, b_type), count, [frame.b.const(0, 32)] * outputs)
         values = [v.call("sadd.sat", p) for v, p in zip(values, products, strict=True)]
     else:
@@ -162,15 +133,7 @@ def _multiply(
 
 def _matrix_count(frame: Frame) -> tuple[int, bool]:
     """How many 8x8 matrices of 16-bit elements a load or store moves, and whether transposed."""
-    modifiers = list(frame.parts[1:])
-    known = ["sync", "aligned", "m8n8", "b16"]
-    counts = [m for m in modifiers if m in ("x1", "x2", "x4")]
-    spaces = [m for m in modifiers if m in ("shared", "shared::cta")]
-    transposed = "trans" in modifiers
-    rest = [m for m in modifiers if m not in (*counts, *spaces, "trans")]
-    if rest != known or len(counts) != 1:
-        raise frame.unsupported()
-    return int(counts[0][1]), transposed
+    return int(frame.parts[4][1:]), "trans" in frame.parts
 
 
 def lower_load_matrix(frame: Frame) -> None:
@@ -238,8 +201,6 @@ def _within_quad(lane: SsaValue, more: int) -> SsaValue:
 
 def lower_transpose_matrix(frame: Frame) -> None:
     """`movmatrix`: transpose an 8x8 matrix of 16-bit elements spread over the lanes."""
-    if frame.instruction.opcode != "movmatrix.sync.aligned.m8n8.trans.b16":
-        raise frame.unsupported()
     d, a = frame.operands(2)
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(-1, 32), [frame.integer(a, 32)])

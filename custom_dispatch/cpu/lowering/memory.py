@@ -1,7 +1,5 @@
 """Moving data: registers, parameters and memory (PTX ISA 9.0, section 9.7.9)."""
 
-import re
-
 from custom_dispatch import ptx
 from custom_dispatch.cpu.analysis.inline_calls import ASSERTION
 from custom_dispatch.cpu.checked.finding import Finding
@@ -14,19 +12,13 @@ from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.format.keys import Failure
 
 _SPACES = ("global", "local", "const", "param", "shared")
-_OTHER_SPACES = ("shared::cluster", "param::entry", "param::func")
-# Hints to caches, and orders that say nothing on one CPU thread; none changes what is loaded.
-_HINTS = re.compile("v[248]|nc|c[agsv]|lu|w[bt]|weak|cta|gpu|sys|cluster")
-_HINT_PREFIXES = ("L1::", "L2::")
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release"}
 
 
 def lower_move(frame: Frame) -> None:
     """`mov`, which also packs and unpacks: ``mov.b64 {%r1,%r2}, %rd1``."""
-    _, *modifiers, type_name = frame.parts
-    frame.check_modifiers(modifiers)
     d, a = frame.operands(2)
-    bits = ptx.TYPE_BITS[type_name]
+    bits = ptx.TYPE_BITS[frame.parts[-1]]
     for vector in (d, a):
         if isinstance(vector, ptx.Vector) and (not vector.elements or bits % len(vector.elements)):
             raise frame.unsupported("a vector that does not divide the type")
@@ -43,17 +35,11 @@ def lower_move(frame: Frame) -> None:
 
 def lower_cvta(frame: Frame) -> None:
     """`cvta`: every address but one in shared memory is a generic one on a CPU."""
-    _, *modifiers, type_name = frame.parts
-    if "shared" in modifiers or "shared::cta" in modifiers:
-        modifiers = [m for m in modifiers if not m.startswith("shared")]
-        frame.check_modifiers(modifiers, frozenset({"to"}))
-        d, a = frame.operands(2)
+    is_shared = frame.parts[-2].startswith("shared")
+    d, (address,) = frame.taking(64 if is_shared else ptx.TYPE_BITS[frame.parts[-1]])
+    if is_shared:
         start = _memory(frame)
-        value = frame.integer(a, 64)
-        frame.put(d, value - start if modifiers else value + start)
-        return
-    frame.check_modifiers(modifiers, frozenset({"to", "global", "local", "const"}))
-    d, (address,) = frame.taking(ptx.TYPE_BITS[type_name])
+        address = address - start if "to" in frame.parts else address + start
     frame.put(d, address)
 
 
@@ -64,19 +50,13 @@ def _memory(frame: Frame) -> SsaValue:
 
 def _place_and_order(frame: Frame) -> tuple[str, str]:
     """The state space of a load or store, ``"generic"`` where none is named; and ``"volatile"``, an
-    atomic ordering, or nothing.
+    atomic ordering, or nothing. Other modifiers are hints to caches, or say nothing on one CPU
+    thread.
     """
-    space, how = "generic", ""
-    for modifier in frame.parts[1:-1]:
-        if modifier.partition("::")[0] in _SPACES and modifier not in _OTHER_SPACES:
-            space = modifier.partition("::")[0]
-        elif modifier == "volatile" or modifier in _ORDERS:
-            how = _ORDERS.get(modifier, modifier)
-        elif not _HINTS.fullmatch(modifier) and not modifier.startswith(_HINT_PREFIXES):
-            raise frame.unsupported()
-    if frame.parts[-1] == "b128":
-        raise frame.unsupported()
-    return space, how
+    named = [modifier.partition("::")[0] for modifier in frame.parts[1:-1]]
+    space = next((name for name in named if name in _SPACES), "generic")
+    how = next((name for name in named if name == "volatile" or name in _ORDERS), "")
+    return space, _ORDERS.get(how, how)
 
 
 def _two_operands(frame: Frame) -> tuple[ptx.Operand, ptx.Operand]:
@@ -141,7 +121,7 @@ def lower_store(frame: Frame) -> None:
     b, bits = frame.b, ptx.TYPE_BITS[frame.parts[-1]]
     space, how = _place_and_order(frame)
     target, source = _two_operands(frame)
-    if space == "const" or (space == "param" and not frame.is_variable(target)):
+    if space == "param" and not frame.is_variable(target):
         raise frame.unsupported()
     base = frame.address(target, space)
     for index, element in enumerate(ptx.elements_of(source)):
@@ -151,8 +131,6 @@ def lower_store(frame: Frame) -> None:
 
 def lower_fence(frame: Frame) -> None:
     """`membar` and `fence`."""
-    if "proxy" in frame.parts or any(p.startswith("mbarrier") for p in frame.parts):
-        raise frame.unsupported()
     frame.b.line("llvm.fence seq_cst")
     if frame.checks is not None:
         frame.checks.fence(frame.b)
@@ -160,16 +138,14 @@ def lower_fence(frame: Frame) -> None:
 
 def lower_is_space(frame: Frame) -> None:
     """`isspacep`: whether a generic address is in shared memory, or in global memory."""
-    space = frame.parts[1:]
-    if space not in (("shared",), ("shared::cta",), ("global",)):
-        raise frame.unsupported()
+    is_global = frame.parts[1] == "global"
     d, a = frame.operands(2)
     if not frame.memory.needed:
-        frame.put(d, frame.b.const(space == ("global",), 1))
+        frame.put(d, frame.b.const(is_global, 1))
         return
     start = _memory(frame)
     offset = frame.integer(a, 64) - start
-    condition = "ult" if space != ("global",) else "uge"
+    condition = "uge" if is_global else "ult"
     frame.put(d, offset.cmp(condition, max(frame.memory.shared.size, 1)))
 
 
@@ -210,10 +186,6 @@ def lower_call(frame: Frame) -> None:
         b.store(value, result, callee.result)
 
 
-_WAITS = (("commit_group",), ("wait_group",), ("wait_all",))
-_COPY_HINTS = frozenset({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"})
-
-
 def lower_async_copy(frame: Frame) -> None:
     """`cp.async`: 4, 8 or 16 bytes from global to shared memory, and the waits for it.
 
@@ -224,17 +196,8 @@ def lower_async_copy(frame: Frame) -> None:
     `IN_WARP` (`threads/block_memory.py`), and the scheduler would look at the barriers' counts.
     """
     b = frame.b
-    parts = frame.parts
-    if parts[:2] != ("cp", "async"):
-        raise frame.unsupported()
-    if parts[2:] in _WAITS:
-        return
-    if parts[2:3] not in (("ca",), ("cg",)) or parts[4:5] != ("global",):
-        raise frame.unsupported()
-    if parts[3] not in ("shared", "shared::cta") or not _COPY_HINTS.issuperset(parts[5:]):
-        raise frame.unsupported()
     operands = list(frame.instruction.operands)
-    if "L2::cache_hint" in parts:
+    if "L2::cache_hint" in frame.parts:
         operands = operands[:-1]
     if len(operands) not in (3, 4):
         frame.operands(3)

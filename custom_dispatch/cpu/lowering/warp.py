@@ -9,9 +9,8 @@ for. What a lane outside the mask showed is undefined on a GPU; here it reads as
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.control_structures import fold
 from custom_dispatch.cpu.text.ssa_value import SsaValue
-from custom_dispatch.ptx import Operand, Pair
+from custom_dispatch.ptx import TYPE_BITS, Operand, Pair
 
-_SHUFFLES = frozenset({"up", "down", "bfly", "idx"})
 _REDUCTIONS = {
     "add": ("add", 0),
     "and": ("and", -1),
@@ -32,9 +31,7 @@ def _results(operand: Operand) -> tuple[Operand, Operand | None]:
 
 def lower_shuffle(frame: Frame) -> None:
     """`shfl.sync`: read another lane's register."""
-    parts = frame.parts
-    if len(parts) != 4 or parts[1] != "sync" or parts[2] not in _SHUFFLES or parts[3] != "b32":
-        raise frame.unsupported()
+    how = frame.parts[2]
     d, a, distance, clamp, mask = frame.operands(5)
     waits = frame.waits()
     shown = frame.integer(a, 32)
@@ -47,13 +44,13 @@ def lower_shuffle(frame: Frame) -> None:
     inside = ~segment
     first = lane & segment
     last = first | limit & inside
-    if parts[2] == "up":
+    if how == "up":
         source = lane - amount
-    elif parts[2] == "idx":
+    elif how == "idx":
         source = first | amount & inside
     else:
-        source = lane + amount if parts[2] == "down" else lane ^ amount
-    valid = source.cmp("sge" if parts[2] == "up" else "sle", last)
+        source = lane + amount if how == "down" else lane ^ amount
+    valid = source.cmp("sge" if how == "up" else "sle", last)
     source = valid.select(source, lane)
     result, is_valid = _results(d)
     frame.put(result, waits.fetch(source, 0))
@@ -63,24 +60,21 @@ def lower_shuffle(frame: Frame) -> None:
 
 def lower_vote(frame: Frame) -> None:
     """`vote.sync`: combine a predicate over lanes."""
-    parts = frame.parts
-    kinds = {**dict.fromkeys(("all", "any", "uni"), "pred"), "ballot": "b32"}
-    if len(parts) != 4 or parts[1] != "sync" or kinds.get(parts[2]) != parts[3]:
-        raise frame.unsupported()
+    how = frame.parts[2]
     d, condition, mask = frame.operands(3)
     waits = frame.waits()
     shown = frame.predicate(condition).resize(32)
     waits.meet_lanes(frame.integer(mask, 32), [shown])
     votes = waits.ballot()
-    if parts[2] == "ballot":
+    if how == "ballot":
         frame.put(d, votes)
         return
     none = votes.cmp("eq", 0)
     every = votes.cmp("eq", waits.group())
-    if parts[2] == "any":
+    if how == "any":
         frame.put(d, ~none)
     else:
-        frame.put(d, every if parts[2] == "all" else none | every)
+        frame.put(d, every if how == "all" else none | every)
 
 
 def lower_active_mask(frame: Frame) -> None:
@@ -93,8 +87,6 @@ def lower_active_mask(frame: Frame) -> None:
 
 def lower_elect(frame: Frame) -> None:
     """`elect.sync`: the lowest lane of the mask is the leader."""
-    if frame.parts != ("elect", "sync"):
-        raise frame.unsupported()
     d, (mask,) = frame.taking(32)
     waits = frame.waits()
     waits.meet_lanes(mask, [])
@@ -107,13 +99,8 @@ def lower_elect(frame: Frame) -> None:
 
 def lower_reduction(frame: Frame) -> None:
     """`redux.sync`: combine an integer over lanes."""
-    parts = frame.parts
-    operation = ".".join(parts[2:])
-    if operation not in _REDUCTIONS:
-        operation = parts[2] if len(parts) == 4 and parts[3] in ("b32", "u32", "s32") else ""
-    if parts[1] != "sync" or operation not in _REDUCTIONS:
-        raise frame.unsupported()
-    name, neutral = _REDUCTIONS[operation]
+    operation, type_name = frame.parts[2:]
+    name, neutral = _REDUCTIONS.get(operation) or _REDUCTIONS[f"{operation}.{type_name}"]
     d, (shown, mask) = frame.taking(32, 32)
     waits = frame.waits()
     waits.meet_lanes(mask, [shown])
@@ -123,14 +110,10 @@ def lower_reduction(frame: Frame) -> None:
 def lower_match(frame: Frame) -> None:
     """`match.sync`: the lanes that hold the same value."""
     b = frame.b
-    parts = frame.parts
-    if len(parts) != 4 or parts[2] != "sync" or parts[3] not in ("b32", "b64"):
-        raise frame.unsupported()
-    if parts[1] not in ("any", "all"):
-        raise frame.unsupported()
+    _, how, _, type_name = frame.parts
     d, a, mask = frame.operands(3)
     waits = frame.waits()
-    value = frame.integer(a, int(parts[3][1:]))
+    value = frame.integer(a, TYPE_BITS[type_name])
     words = [value.resize(32)]
     if value.bits == 64:
         words.append((value >> 32).resize(32))
@@ -147,7 +130,7 @@ def lower_match(frame: Frame) -> None:
     (found,) = fold(b, 32, [(0, "i32")], collect)
     found = found & group
     result, is_same = _results(d)
-    if parts[1] == "all":
+    if how == "all":
         everyone = found.cmp("eq", group)
         found = everyone.select(found, 0)
         if is_same is not None:

@@ -21,8 +21,6 @@ _SHAPES: Final = {
     "m8n32k16": (8, 32, 16),
     "m16n16k8": (16, 16, 8),
 }
-_INTEGERS: Final = ("s8", "u8")
-_SPACES: Final = ("global", "shared", "shared::cta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +46,8 @@ class _Layout:
         return first >> (self.length.bit_length() - 1), first & (self.length - 1)
 
 
-def _layout(frame: Frame, which: str, shape: str, kind: str) -> _Layout:
-    if shape not in _SHAPES or (kind == "tf32") != (shape == "m16n16k8" and which in "ab"):
-        raise frame.unsupported()
+def _layout(which: str, shape: str, kind: str) -> _Layout:
     m, n, k = _SHAPES[shape]
-    allowed = ("f16", "bf16", "tf32", *_INTEGERS) if which in "ab" else ("f16", "f32", "s32")
-    if kind not in allowed:
-        raise frame.unsupported()
     bits = {"f32": 32, "s32": 32}.get(kind) or matrix.ELEMENT_BITS[kind]
     if which == "a":
         return _Layout(m, k, bits, along_rows=True)
@@ -63,28 +56,11 @@ def _layout(frame: Frame, which: str, shape: str, kind: str) -> _Layout:
     return _Layout(m, n, bits, along_rows=True)
 
 
-def lower_fragments(frame: Frame) -> None:
-    """`wmma.load`, `wmma.store` and `wmma.mma`."""
-    what = frame.parts[1:2]
-    if what == ("mma",):
-        _multiply(frame)
-    elif what in (("load",), ("store",)):
-        _move(frame)
-    else:
-        raise frame.unsupported()
-
-
-def _move(frame: Frame) -> None:
+def lower_move(frame: Frame) -> None:
     """`wmma.load.a.sync.aligned.layout.shape{.space}.type`, and `wmma.store.d`."""
     b, parts = frame.b, frame.parts
-    if len(parts) not in (8, 9) or parts[3:5] != ("sync", "aligned"):
-        raise frame.unsupported()
     is_load, which, order, shape, kind = parts[1] == "load", parts[2], *parts[5:7], parts[-1]
-    space = parts[7] if len(parts) == 9 else ""
-    letters = ("a", "b", "c") if is_load else ("d",)
-    if which not in letters or order not in ("row", "col") or space not in ("", *_SPACES):
-        raise frame.unsupported()
-    layout = _layout(frame, which, shape, kind)
+    layout = _layout(which, shape, kind)
     count = len(frame.instruction.operands)
     operands = frame.operands(3 if count == 3 else 2)
     vector, address = operands[:2] if is_load else operands[1::-1]
@@ -92,7 +68,7 @@ def _move(frame: Frame) -> None:
     words = layout.held * layout.bits // 32
     if len(registers) < words:
         raise frame.unsupported(f"a fragment of {len(registers)} registers")
-    space = "shared" if space.startswith("shared") else "generic"
+    space = "shared" if parts[-2].startswith("shared") else "generic"
     base = frame.address(address, space)
     # Neighbours in the lane's registers are neighbours in memory, or a stride apart.
     neighbours = (order == "row") == layout.along_rows
@@ -122,20 +98,11 @@ def _move(frame: Frame) -> None:
             frame.put(register, b.const(0, 32))
 
 
-def _multiply(frame: Frame) -> None:
+def lower_multiply(frame: Frame) -> None:
     """`wmma.mma.sync.aligned.alayout.blayout.shape.dtype{.atype.btype}.ctype`."""
-    parts = frame.parts
-    if parts[2:4] != ("sync", "aligned") or len(parts) not in (9, 11):
-        raise frame.unsupported()
-    shape = parts[6]
-    d_type, a_type, b_type, c_type = (
-        parts[7:] if len(parts) == 11 else (parts[7], "f16", "f16", parts[8])
-    )
-    left = _layout(frame, "a", shape, a_type)
-    right = _layout(frame, "b", shape, b_type)
-    sums = ("f16", "f32") if a_type == "f16" else ("s32",) if a_type in _INTEGERS else ("f32",)
-    if a_type != b_type or d_type not in sums or c_type not in sums:
-        raise frame.unsupported()
+    shape, d_type, *types, c_type = frame.parts[6:]
+    kind = types[0] if types else "f16"
+    left, right = _layout("a", shape, kind), _layout("b", shape, kind)
     d, *sources, c = frame.operands(4)
     words = []
     for operand, layout in zip(sources, (left, right), strict=True):
@@ -146,7 +113,7 @@ def _multiply(frame: Frame) -> None:
     waits = frame.waits()
     waits.meet_lanes(frame.b.const(-1, 32), words, keep=addends)
     total = matrix.unpack_sums(frame, addends, c_type)
-    matrix.pack_sums(frame, results, _summed(frame, a_type, (left, right), total), d_type)
+    matrix.pack_sums(frame, results, _summed(frame, kind, (left, right), total), d_type)
 
 
 def _summed(

@@ -188,14 +188,10 @@ def _rounds_up(
     return up.resize(64)
 
 
-ROUNDED: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"})
-"""The instructions that take a rounding."""
-
-
 def rounded_f64(base: str, values: list[SsaValue], rounding: str) -> SsaValue:
     """An f64 operation: a directed rounding, or an `fma`.
 
-    - `base`: one of `ROUNDED`.
+    - `base`: the opcode, of those that take a rounding.
     - `values`: its sources.
     - `rounding`: ``"rn"`` for `fma` alone, or ``"rz"``, ``"rm"``, ``"rp"``.
     """
