@@ -43,6 +43,9 @@ TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1e-2, "f8E4M3FN": 0.07, "f8E5M2"
 """Of ||error|| / ||result||: results, and of attention the weights, are rounded to these types.
 Integers are exact.
 """
+ONE_SIGN = {"scales": 1 / 64, "dt": 1 / 8, "beta": 1 / 512, "a": -1.0}
+"""Inputs with numbers of one sign, and about how large: steps of time and rates of decay, so that
+states stay finite over any number of steps, and what a delta rule takes of its error."""
 MOST_DRAWN = 1 << 20
 """Random numbers that are drawn for an array; a larger one has them over and over."""
 
@@ -226,8 +229,9 @@ def _values(
         return random.random(shape) < 0.7
     if operand.dtype.is_float:
         values = random.standard_normal(shape).astype(numpy.float32)
-        is_scale = operand.name == "scales"
-        return ((numpy.abs(values) + 0.5) / 64 if is_scale else values).astype(dtype)
+        if operand.name in ONE_SIGN:
+            values = (numpy.abs(values) + 0.5) * ONE_SIGN[operand.name]
+        return values.astype(dtype)
     found = random.integers(0, 256, shape).astype(dtype)
     if len(shape) == 3:  # blocks of GGUF begin with numbers in f16, and 16 bytes follow
         numbers = random.standard_normal((*shape[:2], (shape[2] - 16) // 2)) / 64

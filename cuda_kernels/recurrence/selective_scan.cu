@@ -30,6 +30,9 @@
 
 namespace cuda_kernels {
 
+// A rate of decay. Steps beyond the end take no time, and zero times an infinite rate is not a number.
+__device__ __forceinline__ float finite_rate(float rate) { return rate < -3e38f ? -3e38f : rate; }
+
 // Sums of `Lanes` numbers each over `Lanes` adjacent lanes: lane i gets the sum of the lanes' i-th numbers.
 template <int Lanes>
 __device__ __forceinline__ float transposed_sum(float (&numbers)[Lanes], int lane) {
@@ -145,7 +148,7 @@ struct SelectiveScan {
   __device__ __forceinline__ void run(const float* a, int begin, float (&of_a)[Per], float (&state)[Per], float skip) {
     const int lane = threadIdx.x % Lanes, channel = threadIdx.x / Lanes, staged = threadIdx.x % kChannels;
     const int head = staged < channels ? head_of(staged) : 0;
-    const float rate = ByHead ? a[head] : 0.0f;
+    const float rate = ByHead ? finite_rate(a[head]) : 0.0f;
     load<true>(begin, head);
 #pragma unroll 1
     for (int start = begin; start < length; start += Steps) {
@@ -173,7 +176,7 @@ struct SelectiveScan {
       const float* a, int begin, const float (&of_a)[Per], float (&state)[Per], float (&factors)[Per]) {
     const int lane = threadIdx.x % Lanes, channel = threadIdx.x / Lanes, staged = threadIdx.x % kChannels;
     const int head = staged < channels ? head_of(staged) : 0;
-    const float rate = ByHead ? a[head] : 0.0f;
+    const float rate = ByHead ? finite_rate(a[head]) : 0.0f;
     const bool multiplies = ByHead || plain;  // else exponents are added up
     float total = multiplies ? 1.0f : 0.0f;
     load<false>(begin, head);
@@ -268,7 +271,7 @@ __device__ __forceinline__ void scan_channels(DELTA_SCAN_OPERANDS(T)) {
     const int n = Scan::at_state(j, lane);
     const bool has = is_there && n < states;
     state[j] = has && chunk == 0 && first != nullptr ? first[of_state + n] : 0.0f;
-    of_a[j] = has && rates != 1 ? a[static_cast<long long>(head) * rates + n % rates] * kLog2E : 0.0f;
+    of_a[j] = has && rates != 1 ? finite_rate(a[static_cast<long long>(head) * rates + n % rates] * kLog2E) : 0.0f;
   }
   if constexpr (Chunks > 1) {
     __shared__ ChunkStates<Per> found;

@@ -97,6 +97,17 @@ def test_scans_have_tiles_for_their_states() -> None:
     assert ends == ["2", "16", "64", "128", "256", "any"]
 
 
+@pytest.mark.parametrize("by_state", [False, True])
+def test_states_may_decay_at_once(random: Random, by_state: bool) -> None:
+    """A rate of minus infinity: what is left is of the last step, also where steps are padded."""
+    kernel = selective_scan.declare("f32", selective_scan.TILES[1], is_delta=False)
+    given = operands(random, "f32", (1, 5, 2, 3, 1, 16, by_state), is_delta=False, has_all=True)
+    given[2][0, -1] = -np.inf
+    assert kernel.reference is not None
+    for found, wanted in zip(kernel.own.on("cpu")(*given), kernel.reference(*given), strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=2e-5, atol=2e-5)
+
+
 def test_heads_that_are_no_whole_groups_are_refused() -> None:
     x, dt = np.zeros((1, 2, 3, 1), np.float32), np.zeros((1, 2, 3), np.float32)
     a, b = np.zeros((3, 1), np.float32), np.zeros((1, 2, 2, 1), np.float32)
