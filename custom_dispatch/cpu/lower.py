@@ -148,20 +148,8 @@ def _by_warps(thread: ThreadCode) -> tuple[ThreadCode, list[str]] | None:
 
 
 def _entry(module: Module, kernel: CpuKernel) -> Entry:
+    """The kernel in the module, which was compared with its declaration before."""
     entry = module.entry(kernel.entry)
-    if entry is None:
-        listed = ", ".join(f"`{e.name}`" for e in module.entries) or "none"
-        raise PtxError(
-            f"The PTX has no kernel `{kernel.entry}`.",
-            expected=f"one of its kernels: {listed}",
-            next_step="check the kernel's name, and that it is `__global__`.",
-        )
-    count = kernel.bindings + kernel.constants
-    if len(entry.parameters) != count:
-        raise PtxError(
-            f"Kernel `{kernel.entry}` has {len(entry.parameters)} parameters in the PTX (line "
-            f"{entry.line}).",
-            expected=f"{kernel.bindings} pointers and {kernel.constants} scalars, as declared",
-            next_step="declare the operands as the kernel takes them.",
-        )
+    if entry is None or len(entry.parameters) != kernel.bindings + kernel.constants:
+        raise TypeError(f"no entry {kernel.entry} with the parameters declared")
     return entry

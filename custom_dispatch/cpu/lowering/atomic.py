@@ -33,14 +33,10 @@ def lower_atomic(frame: Frame) -> None:
     """`atom` and `red`."""
     base, *modifiers, type_name = frame.parts
     operation = next(m for m in modifiers if m in _OPERATIONS)
-    operands = list(frame.instruction.operands)
     sources = 2 if operation == "cas" else 1
     first = 1 if base == "atom" else 0
-    if "L2::cache_hint" in modifiers:
-        operands = operands[:-1]
-    if len(operands) != first + 1 + sources:
-        frame.operands(first + 1 + sources)
-    values = [elements_of(operand) for operand in operands[first + 1 :]]
+    operands = frame.operands(first + 1 + sources + ("L2::cache_hint" in modifiers))
+    values = [elements_of(operand) for operand in operands[first + 1 : first + 1 + sources]]
     results = elements_of(operands[0]) if first else [None] * len(values[0])
     if len(results) != len(values[0]) or (len(results) > 1 and operation == "cas"):
         raise frame.unsupported()

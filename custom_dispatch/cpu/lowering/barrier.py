@@ -1,5 +1,7 @@
 """Barriers of a block and of a warp (PTX ISA 9.0, section 9.7.13.1 and 9.7.13.2)."""
 
+from collections.abc import Sequence
+
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads import block_memory
@@ -13,16 +15,14 @@ def lower_barrier(frame: Frame) -> None:
         (mask,) = frame.operands(1)
         frame.waits().meet_lanes(frame.integer(mask, 32), [])
         return
-    operands = list(frame.instruction.operands)
     if "red" in parts:
-        frame.operands(4 if len(operands) == 4 else 3)
-        _reduce(frame, operands)
+        _reduce(frame)
     elif "arrive" in parts:
         number, count = frame.operands(2)
         _arrive(frame, number, count)
     else:
-        frame.operands(2 if len(operands) == 2 else 1)
-        at = _come(frame, operands[0], operands[1] if len(operands) == 2 else None, None)
+        number, *given = frame.operands(1, 2)
+        at = _come(frame, number, given)
         frame.waits().wait_at_barrier(at)
 
 
@@ -42,9 +42,12 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
 
 
 def _come(
-    frame: Frame, number: Operand, count: Operand | None, predicate: SsaValue | None
+    frame: Frame, number: Operand, given: Sequence[Operand], predicate: SsaValue | None = None
 ) -> SsaValue:
-    """Note at the barrier that this thread waits; returns the barrier's number."""
+    """Note at the barrier that this thread waits; returns the barrier's number.
+
+    `given`: how many threads complete it, where the instruction says that.
+    """
     b, memory = frame.b, frame.memory
     frame.waits()
     if memory.lockstep:
@@ -54,17 +57,16 @@ def _come(
         if frame.checks is not None:
             frame.checks.come(frame.b, at)
         block_memory.count_up(b, memory, at, block_memory.WAITING, frame.count())
-        needed = b.const(0, 32) if count is None else frame.integer(count, 32)
+        needed = frame.integer(given[0], 32) if given else b.const(0, 32)
         b.store(needed, memory.barrier(b, at, block_memory.NEEDED))
     if predicate is not None:
         block_memory.count_up(b, memory, at, block_memory.SUM, frame.count(predicate))
     return at
 
 
-def _reduce(frame: Frame, operands: list[Operand]) -> None:
+def _reduce(frame: Frame) -> None:
     b, memory = frame.b, frame.memory
-    d, number, *count, condition = operands
-    given = count[0] if count else None
+    d, number, *given, condition = frame.operands(3, 4)
     at = _come(frame, number, given, frame.predicate(condition))
     frame.waits().wait_at_barrier(at, keep=[number])
     at = b.const(0, 32) if memory.lockstep else _number(frame, number)

@@ -16,10 +16,9 @@ from custom_dispatch.cpu.lowering.waits import Waits
 from custom_dispatch.cpu.numbers.rounding import widen
 from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.ssa_value import SsaValue
-from custom_dispatch.cpu.text.unsupported import malformed, shown, unsupported
+from custom_dispatch.cpu.text.unsupported import shown, unsupported
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.cpu.threads.thread_code import ThreadCode
-from custom_dispatch.errors import PtxError
 from custom_dispatch.format.keys import Failure
 
 _LARGEST_F32 = 3.4028234663852886e38
@@ -74,7 +73,7 @@ class Frame:
         """Give a register its slot, set to zero."""
         bits = ptx.TYPE_BITS.get(register.type)
         if bits is None:
-            raise self.malformed(f"register `{register.name}` has the type `.{register.type}`")
+            raise self.unsupported(f"register `{register.name}` has the type `.{register.type}`")
         self.declare(register.name, bits)
 
     def declare(self, name: str, bits: int) -> None:
@@ -149,21 +148,16 @@ class Frame:
     # ---- errors
 
     def unsupported(self, reason: str = "") -> Exception:
-        """The error for an instruction that cannot be lowered."""
-        return unsupported(self.thread.entry.name, self.instruction, reason)
+        """The error for an instruction that cannot be lowered, or for what stands before them."""
+        return unsupported(self.thread.entry.name, self.current, reason)
 
-    def malformed(self, what: str) -> PtxError:
-        """The error for PTX that no compiler prints."""
-        return malformed(self.thread.entry.name, what, self.current)
-
-    def operands(self, count: int) -> tuple[ptx.Operand, ...]:
-        """The instruction's operands when there are as many as there must be."""
-        instruction = self.instruction
-        if len(instruction.operands) != count:
-            raise self.malformed(
-                f"`{instruction.opcode}` has {len(instruction.operands)} operands, not {count}"
-            )
-        return instruction.operands
+    def operands(self, *counts: int) -> tuple[ptx.Operand, ...]:
+        """The instruction's operands when there are as many as there may be."""
+        operands = self.instruction.operands
+        if len(operands) not in counts:
+            wanted = " or ".join(map(str, counts))
+            raise self.unsupported(f"it has {len(operands)} operands, not {wanted}")
+        return operands
 
     # ---- reading
 
@@ -186,15 +180,13 @@ class Frame:
             special = special_register(b, self.thread, self.place_in_block, operand)
             if special is None:
                 reason = f"the CPU target has no special register `{operand.name}`"
-                if self.current is None:
-                    raise self.malformed(reason)
                 raise self.unsupported(reason)
             return special.resize(bits)
         if isinstance(operand, ptx.Symbol) and operand.name in self.memory.shared.offsets:
             return b.const(self.memory.shared.offsets[operand.name] + operand.offset, bits)
         if isinstance(operand, ptx.Symbol):
             return self.pointer(operand).cast("ptrtoint", "i64").resize(bits)
-        raise self.malformed(f"the operand `{shown(operand)}` has no lowering")
+        raise self.unsupported(f"the operand `{shown(operand)}` has no lowering")
 
     def predicate(self, operand: ptx.Operand) -> SsaValue:
         """A predicate operand as i1, negated if written so."""
@@ -214,20 +206,20 @@ class Frame:
             if operand.name in self.thread.globals:
                 self.thread.used_globals.add(operand.name)
                 return b.offset(b.address_of(self.thread.globals[operand.name]), operand.offset)
-            raise self.malformed(f"`{operand.name}` is no variable that the CPU target places")
+            raise self.unsupported(f"`{operand.name}` is no variable that the CPU target places")
         return self.integer(operand, 64).cast("inttoptr", POINTER)
 
     def address(self, operand: ptx.Operand, space: str = "generic") -> SsaValue:
         """The pointer of a memory operand; in shared memory, addresses count from its start."""
         if not isinstance(operand, ptx.Address) or operand.extra:
-            raise self.malformed(f"`{shown(operand)}` is no address of memory")
+            raise self.unsupported(f"`{shown(operand)}` is no address of memory")
         if space == "shared":
             base = self.b.const(0, 64)
             if operand.base is not None:
                 base = self.integer(operand.base, 64)
             pointer = self.b.offset(self.b.offset(MEMORY, base), operand.offset)
         elif operand.base is None:
-            raise self.malformed(f"`{shown(operand)}` is no address of memory")
+            raise self.unsupported(f"`{shown(operand)}` is no address of memory")
         else:
             base = self.pointer(operand.base)
             if isinstance(operand.base, ptx.Register) and self.width(operand.base.name) == 32:
@@ -243,7 +235,7 @@ class Frame:
         """
         names = {"local": self.variables, "const": self.thread.globals}.get(space)
         if not names:
-            raise self.malformed(f"an address in {space} memory has 32 bits")
+            raise self.unsupported(f"an address in {space} memory has 32 bits")
         known = self.pointer(ptx.Symbol(next(iter(names)))).cast("ptrtoint", "i64")
         far = (half - known).resize(32).resize(64, signed=True)
         return (known + far).cast("inttoptr", POINTER)
@@ -275,7 +267,7 @@ class Frame:
         if isinstance(operand, ptx.Symbol) and operand.name == "_":
             return
         if not isinstance(operand, ptx.Register):
-            raise self.malformed(f"`{shown(operand)}` is no register to write")
+            raise self.unsupported(f"`{shown(operand)}` is no register to write")
         self.write(operand.name, value.resize(self.width(operand.name), signed=signed))
 
     # ---- inside
@@ -285,7 +277,7 @@ class Frame:
         if literal.width == bits:
             return literal.bits
         if bits not in (32, 64):
-            raise self.malformed(f"a {literal.width}-bit literal stands for {bits} bits")
+            raise self.unsupported(f"a {literal.width}-bit literal stands for {bits} bits")
         source, target = ("<f", "<d") if bits == 64 else ("<d", "<f")
         (value,) = struct.unpack(source, literal.bits.to_bytes(literal.width // 8, "little"))
         if bits == 32 and abs(value) > _LARGEST_F32:

@@ -7,13 +7,12 @@ elements of row `g`, of row `g + 8`, then the same further along the row. Produc
 are summed in f32, i32 or f64, in the order of k.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.numbers.fields import join, split
 from custom_dispatch.cpu.numbers.rounding import BYTES, narrow, widen
-from custom_dispatch.cpu.text.builder import POINTER
+from custom_dispatch.cpu.text.builder import POINTER, int_type
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
 from custom_dispatch.ptx import Operand, elements_of
@@ -131,45 +130,25 @@ def _multiply(
     return sums
 
 
-def _matrix_count(frame: Frame) -> tuple[int, bool]:
-    """How many 8x8 matrices of 16-bit elements a load or store moves, and whether transposed."""
-    return int(frame.parts[4][1:]), "trans" in frame.parts
-
-
-def lower_load_matrix(frame: Frame) -> None:
-    """`ldmatrix`: lanes 8i to 8i+7 give the addresses of the rows of matrix i."""
-    b = frame.b
-    count, transposed = _matrix_count(frame)
-    d, source = frame.operands(2)
-    targets = fragment(frame, d, count)
+def lower_move_matrices(frame: Frame) -> None:
+    """`ldmatrix` and `stmatrix`: lanes 8i to 8i+7 give the addresses of the rows of matrix i, an
+    8x8 matrix of 16-bit elements.
+    """
+    b, is_load = frame.b, frame.parts[0] == "ldmatrix"
+    vector, address = frame.operands(2) if is_load else frame.operands(2)[::-1]
+    registers = fragment(frame, vector, int(frame.parts[4].removeprefix("x")))
     waits = frame.waits()
-    waits.meet_lanes(b.const(-1, 32), [_row_address(frame, source)])
-    for index, target in enumerate(targets):
-        places = _places(frame, index, transposed=transposed)
-        if transposed:
-            value = join([b.load(place, "i16") for place in places])
-        else:
-            value = b.load(next(places))
-        frame.put(target, value)
-
-
-def lower_store_matrix(frame: Frame) -> None:
-    """`stmatrix`: the other way round."""
-    b = frame.b
-    count, transposed = _matrix_count(frame)
-    target, source = frame.operands(2)
-    sources = fragment(frame, source, count)
-    waits = frame.waits()
-    address = _row_address(frame, target)
-    waits.meet_lanes(b.const(-1, 32), [address], keep=sources)
-    for index, operand in enumerate(sources):
-        value = frame.integer(operand, 32)
-        places = _places(frame, index, transposed=transposed)
-        if transposed:
-            for half, place in zip(split(value, 16), places, strict=True):
-                b.store(half, place, "i16")
-        else:
-            b.store(value, next(places))
+    row = _row_address(frame, address)
+    waits.meet_lanes(b.const(-1, 32), [row], keep=() if is_load else registers)
+    for index, register in enumerate(registers):
+        places = _places(frame, index)
+        bits = 32 // len(places)
+        if is_load:
+            frame.put(register, join([b.load(place, int_type(bits)) for place in places]))
+            continue
+        parts = split(frame.integer(register, 32), bits)
+        for part, place in zip(parts, places, strict=True):
+            b.store(part, place, int_type(bits))
 
 
 def _row_address(frame: Frame, operand: Operand) -> SsaValue:
@@ -180,9 +159,11 @@ def _row_address(frame: Frame, operand: Operand) -> SsaValue:
     return (pointer.cast("ptrtoint", "i64") - start).resize(32)
 
 
-def _places(frame: Frame, matrix: int, *, transposed: bool) -> Iterator[SsaValue]:
-    """The pointers of a lane's two neighbouring elements of a matrix."""
-    waits = frame.waits()
+def _places(frame: Frame, matrix: int) -> list[SsaValue]:
+    """The pointers of a lane's two neighbouring elements of a matrix; one where they are
+    neighbours in memory too, as they are but for `.trans`.
+    """
+    waits, transposed = frame.waits(), "trans" in frame.parts
     group = waits.lane() >> 2
 
     def place(side: int) -> SsaValue:
@@ -191,7 +172,7 @@ def _places(frame: Frame, matrix: int, *, transposed: bool) -> Iterator[SsaValue
         start = waits.seen(row + 8 * matrix, 0).resize(64)
         return frame.b.offset(MEMORY, start + (column.resize(64) << 1))
 
-    return map(place, range(2))
+    return [place(side) for side in range(2 if transposed else 1)]
 
 
 def _within_quad(lane: SsaValue, more: int) -> SsaValue:

@@ -59,13 +59,6 @@ def _place_and_order(frame: Frame) -> tuple[str, str]:
     return space, _ORDERS.get(how, how)
 
 
-def _two_operands(frame: Frame) -> tuple[ptx.Operand, ptx.Operand]:
-    """Those of a load or store; a cache-policy operand, third, is a hint like the others."""
-    if len(frame.instruction.operands) != 3:
-        frame.operands(2)
-    return frame.instruction.operands[0], frame.instruction.operands[1]
-
-
 def lower_policy(frame: Frame) -> None:
     """`createpolicy`: what it makes is a hint to the L2 cache, which a CPU does not take."""
     frame.put(frame.instruction.operands[0], frame.b.const(0, 64))
@@ -75,7 +68,7 @@ def lower_load(frame: Frame) -> None:
     """`ld` and `ldu`."""
     b, type_name = frame.b, frame.parts[-1]
     space, how = _place_and_order(frame)
-    d, source = _two_operands(frame)
+    d, source, *_ = frame.operands(2, 3)  # the third is a hint, too: how to cache
     bits, signed = ptx.TYPE_BITS[type_name], type_name.startswith("s")
     is_parameter = space == "param" and not frame.is_variable(source)
     base = "" if is_parameter else frame.address(source, space)
@@ -98,16 +91,16 @@ def _parameter(frame: Frame, operand: ptx.Operand, bits: int, offset: int) -> Ss
     """
     thread = frame.thread
     if not isinstance(operand, ptx.Address) or not isinstance(operand.base, ptx.Symbol):
-        raise frame.malformed(f"`{shown(operand)}` is no parameter")
+        raise frame.unsupported(f"`{shown(operand)}` is no parameter")
     name = operand.base.name
     index = next((i for i, p in enumerate(thread.entry.parameters) if p.name == name), None)
     if index is None:
-        raise frame.malformed(f"`{name}` is no parameter of the kernel")
+        raise frame.unsupported(f"`{name}` is no parameter of the kernel")
     start = 8 * (operand.offset + operand.base.offset + offset)
     is_binding = index < thread.kernel.bindings
     width = 64 if is_binding else 32
     if start < 0 or start + bits > width:
-        raise frame.malformed(
+        raise frame.unsupported(
             f"`{shown(operand)}` reads past parameter {index}, which has {width} bits"
         )
     value = frame.b.named(f"%p{index}", POINTER if is_binding else "i32")
@@ -120,7 +113,7 @@ def lower_store(frame: Frame) -> None:
     """`st`."""
     b, bits = frame.b, ptx.TYPE_BITS[frame.parts[-1]]
     space, how = _place_and_order(frame)
-    target, source = _two_operands(frame)
+    target, source, *_ = frame.operands(2, 3)
     if space == "param" and not frame.is_variable(target):
         raise frame.unsupported()
     base = frame.address(target, space)
@@ -176,7 +169,7 @@ def lower_call(frame: Frame) -> None:
     places = [frame.pointer(operand) for operand in operands]
     result = places.pop(0) if callee.result and places else None
     if len(places) != len(callee.parameters):
-        raise frame.malformed(f"`{target.name}` is called with {len(places)} parameters")
+        raise frame.unsupported(f"`{target.name}` is called with {len(places)} parameters")
     passed = [
         (b.load(place, type_name), type_name)
         for place, type_name in zip(places, callee.parameters, strict=True)
@@ -196,12 +189,9 @@ def lower_async_copy(frame: Frame) -> None:
     `IN_WARP` (`threads/block_memory.py`), and the scheduler would look at the barriers' counts.
     """
     b = frame.b
-    operands = list(frame.instruction.operands)
-    if "L2::cache_hint" in frame.parts:
-        operands = operands[:-1]
-    if len(operands) not in (3, 4):
-        frame.operands(3)
-    target, source, size, *rest = operands
+    hints = "L2::cache_hint" in frame.parts
+    operands = frame.operands(3 + hints, 4 + hints)
+    target, source, size, *rest = operands[: len(operands) - hints]
     if not isinstance(size, ptx.Integer) or size.value not in (4, 8, 16):
         raise frame.unsupported()
     to, at = frame.address(target, "shared"), frame.address(source)

@@ -61,9 +61,8 @@ def lower_move(frame: Frame) -> None:
     b, parts = frame.b, frame.parts
     is_load, which, order, shape, kind = parts[1] == "load", parts[2], *parts[5:7], parts[-1]
     layout = _layout(which, shape, kind)
-    count = len(frame.instruction.operands)
-    operands = frame.operands(3 if count == 3 else 2)
-    vector, address = operands[:2] if is_load else operands[1::-1]
+    first, second, *given = frame.operands(2, 3)
+    vector, address = (first, second) if is_load else (second, first)
     registers = elements_of(vector)
     words = layout.held * layout.bits // 32
     if len(registers) < words:
@@ -73,8 +72,8 @@ def lower_move(frame: Frame) -> None:
     # Neighbours in the lane's registers are neighbours in memory, or a stride apart.
     neighbours = (order == "row") == layout.along_rows
     stride = b.const(layout.length if neighbours else layout.rows, 32)
-    if count == 3:
-        stride = frame.integer(operands[2], 32)
+    if given:
+        stride = frame.integer(given[0], 32)
     row, column = layout.place(frame.integer(SpecialRegister("%laneid"), 32))
     size = layout.bits // 8
     per_word = 32 // layout.bits

@@ -1,6 +1,6 @@
-"""The errors for PTX that the CPU target does not run, and for what is no PTX."""
+"""The error for PTX that the CPU target does not run."""
 
-from custom_dispatch.errors import PtxError, UnsupportedInstructionError
+from custom_dispatch.errors import UnsupportedInstructionError
 from custom_dispatch.ptx import Address, Instruction, Operand
 
 _NEXT_STEP = (
@@ -15,18 +15,20 @@ _NOT_YET = {
 
 
 def unsupported(
-    kernel: str, instruction: Instruction, reason: str = "", instead: str = ""
+    kernel: str, instruction: Instruction | None, reason: str = "", instead: str = ""
 ) -> Exception:
-    """The error naming an instruction, its kernel and its place.
+    """The error naming an instruction, if it is about one, its kernel and its place.
 
     - `reason`: why, when it is not the instruction as such: ``"with a predicate"``.
     - `instead`: what to do, where that is known better than to do without the instruction.
     """
-    where = f"PTX line {instruction.line}"
-    if instruction.location is not None:
-        where += f", {instruction.location}"
-    found = f"Kernel `{kernel}` uses `{instruction.opcode}` ({where})"
-    missing = reason or _NOT_YET.get(instruction.opcode.partition(".")[0], "")
+    found, missing = f"Kernel `{kernel}`", reason
+    if instruction is not None:
+        where = f"PTX line {instruction.line}"
+        if instruction.location is not None:
+            where += f", {instruction.location}"
+        found += f" uses `{instruction.opcode}` ({where})"
+        missing = reason or _NOT_YET.get(instruction.parts[0], "")
     if missing in _NOT_YET.values():
         found += f", and the CPU target does not run kernels with {missing} yet"
     elif missing:
@@ -37,19 +39,6 @@ def unsupported(
         )
     return UnsupportedInstructionError(
         f"{found}.", expected="an instruction the CPU target lowers", next_step=_NEXT_STEP
-    )
-
-
-def malformed(kernel: str, what: str, at: Instruction | None = None) -> PtxError:
-    """The error for PTX that no compiler prints.
-
-    `what`: what is wrong: "register `%r1` has the type `.x`".
-    """
-    place = "" if at is None else f", PTX line {at.line}"
-    return PtxError(
-        f"Kernel `{kernel}`{place}: {what}.",
-        expected="PTX that ptxas assembles, in 64-bit addresses",
-        next_step="give PTX as nvcc or NVRTC print it, or leave `cpu` out of the targets.",
     )
 
 
