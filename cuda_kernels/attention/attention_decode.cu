@@ -65,8 +65,9 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
   const int rows_of_caches = Cache::kHasPages ? problem.caches.page_size : problem.cache;
   const Placement<kPlacesOperands<Layout>> of_q{problem.heads, queries, head_sizes.dim()},
       of_k{kv_heads, rows_of_caches, key_words}, of_v{kv_heads, rows_of_caches, value_words};
-  const unsigned short* const key_words_of_all = reinterpret_cast<const unsigned short*>(k);
-  const unsigned short* const value_words_of_all = reinterpret_cast<const unsigned short*>(v);
+  using Word = typename WordOf<U>::Type;
+  const Word* const key_words_of_all = reinterpret_cast<const Word*>(k);
+  const Word* const value_words_of_all = reinterpret_cast<const Word*>(v);
 
   const unsigned query_tile = shared_address(shared);
   char* const areas = shared + kTileBytes<kRows, kColumns>;  // of stages, and then of partial results
@@ -95,8 +96,8 @@ __device__ __forceinline__ void decode(const Head& head_sizes,
     const Part part = Part::template of<kRows, kStepKeys>(problem, piece, tiles);
     const int batch = part.batch, kv_head = part.kv_head, first_row = part.first_row, tile_rows = part.rows;
     const int seen = part.seen, begin = part.begin, end = part.end;
-    const unsigned short* const keys_of_head = key_words_of_all + of_k.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
-    const unsigned short* const values_of_head = value_words_of_all + of_v.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
+    const Word* const keys_of_head = key_words_of_all + of_k.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
+    const Word* const values_of_head = value_words_of_all + of_v.of(Cache::kHasPages ? 0 : batch, kv_head, 0);
     const Scoring<T, ScoreForm<T, Form...>> scoring{
         problem.form, part.of_tile, problem.causal,
         problem.scale * problem.caches.scale(problem.caches.key_scales, kv_head), part.before(problem)};

@@ -27,6 +27,27 @@ constexpr int kNextPower = 2 * kNextPower<(Number + 1) / 2>;
 template <>
 constexpr int kNextPower<1> = 1;
 
+// What copies move: 16 bits of one number, or of two numbers of a byte, which may begin at an odd address.
+struct BytePair {
+  unsigned char low, high;
+};
+template <class T, int Bytes = sizeof(T)>
+struct WordOf {
+  using Type = T;
+};
+template <class T>
+struct WordOf<T, 1> {
+  using Type = BytePair;
+};
+__device__ __forceinline__ unsigned short word_at(const BytePair* at) {
+  return static_cast<unsigned short>(at->low | at->high << 8);
+}
+template <class T>
+__device__ __forceinline__ unsigned short word_at(const T* at) {
+  static_assert(sizeof(T) == 2);
+  return *reinterpret_cast<const unsigned short*>(at);
+}
+
 // Issues the copies of rows `first` ... `first + Rows` of an operand [rows, columns], whose rows are `stride` elements
 // apart, to a tile of Columns columns, with zeros past the end. Each of `Threads` threads, of which this is number `thread`, copies a column of 16-byte chunks; those
 // for which there is none copy nothing. If the operand is not aligned, the elements are copied one by one, before the
@@ -54,7 +75,7 @@ __device__ __forceinline__ void copy_tile(
       if (i < left)
         for (int e = 0; e < 8; ++e)
           if (IsExact || e < elements_left)
-            elements[e] = reinterpret_cast<const unsigned short*>(from)[i * stride + e];
+            elements[e] = word_at(from + i * stride + e);
       unsigned words[4];
       for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
       asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at(i)), "r"(words[0]),
@@ -94,7 +115,7 @@ __device__ __forceinline__ void copy_rows(unsigned tile, int columns, int rows, 
     unsigned short elements[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e)
-      elements[e] = is_there && e < elements_left ? reinterpret_cast<const unsigned short*>(from)[e] : 0;
+      elements[e] = is_there && e < elements_left ? word_at(from + e) : 0;
     unsigned words[4];
     for (int w = 0; w < 4; ++w) words[w] = elements[2 * w] | elements[2 * w + 1] << 16;
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
