@@ -52,7 +52,7 @@ def module_of(
             base = key_of("call", package_identity(), conditions, source, *made_of)
     if kept is not None and base:
         read = kept.load(_Read, base)
-        state = read and Snapshot(kept).state_of(read.closure)
+        state = read and Snapshot().state_of(read.closure)
         if read is not None and state == read.state:
             content = kept.get(key_of("call of", base, state))
             if content is not None:

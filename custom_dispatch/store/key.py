@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, TypeVar
 
 from custom_dispatch.host_cpu import cpu_fields
@@ -148,16 +149,17 @@ def package_identity() -> bytes:
 def read_whole(path: str) -> bytes:
     """A file's bytes, without a file object: hundreds of them take half as long.
 
-    Raises `OSError`: it cannot be read, or becomes longer or shorter meanwhile.
+    Raises `OSError`: it cannot be read, is no file, or becomes longer or shorter meanwhile.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    # Opening never waits, for whoever writes into a pipe.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        size = os.fstat(descriptor).st_size
-        content = os.read(descriptor, size + 1)
+        status = os.fstat(descriptor)
+        content = os.read(descriptor, status.st_size + 1)
     finally:
         os.close(descriptor)
-    if len(content) != size:
-        raise OSError(f"{path} changes while it is read")
+    if len(content) != status.st_size or not S_ISREG(status.st_mode):
+        raise OSError(f"{path} changes while it is read, or is no file")
     return content
 
 

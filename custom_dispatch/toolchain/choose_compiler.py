@@ -70,9 +70,10 @@ class NvrtcElseNvcc:
         return key_of(self.name, self.nvrtc.identity(request), nvcc)
 
     def search_path(self, request: CompileRequest) -> SearchPath:
-        """NVRTC's, and where nvcc looks first; see `Compiler.search_path`."""
-        first = Nvcc(Path(), version="").search_path(request).directories
-        return replace(self.nvrtc.search_path(request), before_host=first)
+        """Both compilers'; see `Compiler.search_path`."""
+        known = self.nvrtc.search_path(request)
+        more = Nvcc(Path(), version="").search_path(request).directories
+        return replace(known, directories=tuple(dict.fromkeys((*known.directories, *more))))
 
     def begin(self) -> None:
         """As NVRTC's; see `Compiler.begin`. Where that cannot be, compiling says so."""

@@ -1,7 +1,7 @@
 """What a CUDA compiler is to the rest of the package: a source and an arch in, PTX out."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -42,18 +42,15 @@ class CompiledPtx:
 
     ptx: bytes
     """Without the NUL that NVRTC ends it with."""
-    arch: Arch
     compiler: str
     """Name and full version: "nvcc 13.0.88"."""
     log: str
     """The compiler's warnings; usually empty."""
-    command: str
-    """What was done, for a person to read or repeat."""
     entries: tuple[EntryPoint, ...] = ()
     """Each of the entries asked for: its symbol, and its C++ type where that could be had. An
     identifier that the source does not have is its own symbol, and has no type."""
     headers: tuple[str, ...] = ()
-    """The files that the compiler says it read, if it does; NVRTC does not."""
+    """The files that the compiler says it read, besides the source."""
 
 
 class Compiler(Hashable, Protocol):
@@ -77,7 +74,7 @@ class Compiler(Hashable, Protocol):
         """Where it looks for headers."""
 
     def begin(self) -> None:
-        """Get ready meanwhile to compile in this thread, until `end`."""
+        """Keep what compiling in this thread needs, until `end`."""
 
     def end(self) -> None:
         """End what `begin` started, in every thread."""
@@ -251,15 +248,8 @@ class Outcome:
     """Of each entry that was named; None where they are to be read from the PTX."""
     is_final: bool = False
     """Whether the log shows that the source does not compile with any question."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A source compiled, with what the compiler said of its entries."""
-
-    ptx: bytes
-    log: str
-    entries: tuple[EntryPoint, ...]
+    headers: Collection[str] = ()
+    """The files that were read."""
 
 
 def compile_entries(
@@ -269,14 +259,14 @@ def compile_entries(
     *,
     places: Sequence[str],
     name_all: bool,
-) -> Answered:
+) -> CompiledPtx:
     """Compile a source and find out what its entries are.
 
     A source that compiles by itself may not with a question behind it: it has no such function, or
     hides it in a namespace, or the C++ standard is too old. Then less is asked for. Only C++ names
     must be answered, because their symbols cannot be had otherwise.
 
-    - `compiler`: name and short version, for errors.
+    - `compiler`: name and short version, for errors and in the result.
     - `ask`: compiles the source with a question.
     - `places`: where the compiler looks for headers, for errors.
     - `name_all`: whether asking for a symbol leaves the PTX as it is. Otherwise plain names are
@@ -293,8 +283,10 @@ def compile_entries(
     questions = [Question(described, named, fields), Question(described, named)]
     questions += [Question((), named)]
     questions += [Question((), needed), Question((), ())]
+    read: set[str] = set()
     for question in dict.fromkeys(questions):
         outcome = ask(question)
+        read.update(outcome.headers)
         if outcome.ptx is not None or outcome.is_final:
             break
     if outcome.ptx is None:
@@ -313,14 +305,18 @@ def compile_entries(
         second = ask(more)
         if second.ptx is not None:
             question, outcome = more, second
-    return _answered(request, question, outcome)
+    ptx, entries = _answered(request, question, outcome)
+    return CompiledPtx(ptx, compiler, outcome.log, entries, tuple(sorted(read)))
 
 
 def _has_entry(ptx: bytes | None, symbol: str) -> bool:
     return re.search(rb"\.entry\s+" + re.escape(symbol.encode()) + rb"\b", ptx or b"") is not None
 
 
-def _answered(request: CompileRequest, question: Question, outcome: Outcome) -> Answered:
+def _answered(
+    request: CompileRequest, question: Question, outcome: Outcome
+) -> tuple[bytes, tuple[EntryPoint, ...]]:
+    """The PTX, with what the compiler said of its entries."""
     from_ptx = len(question.named) if outcome.symbols is None else 0
     answer = read_answer(outcome.ptx or b"", question.described, from_ptx, question.fields)
     symbols = answer.symbols if outcome.symbols is None else outcome.symbols
@@ -335,7 +331,7 @@ def _answered(request: CompileRequest, question: Question, outcome: Outcome) -> 
         EntryPoint(entry, symbol_of.get(entry, entry), signature_of.get(entry))
         for entry in request.entries
     )
-    return Answered(make_visible(answer.ptx, entries), outcome.log, entries)
+    return make_visible(answer.ptx, entries), entries
 
 
 def make_visible(ptx: bytes, entries: Sequence[EntryPoint]) -> bytes:

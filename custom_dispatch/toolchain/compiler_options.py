@@ -94,12 +94,6 @@ def option_directories(options: Sequence[Option]) -> tuple[str, ...]:
     return tuple(option.value or "" for option in options if option.name in names)
 
 
-def option_macros(options: Sequence[Option]) -> tuple[tuple[str, str], ...]:
-    """The macros that options define, with their values."""
-    pairs = (value.partition("=") for value in option_values(options, "--define-macro"))
-    return tuple((name, value) for name, _, value in pairs)
-
-
 def _read(tokens: Iterator[str]) -> Iterator[Option]:
     for token in tokens:
         if not isinstance(token, str):

@@ -1,58 +1,38 @@
-"""Which files a compilation may read: its `#include`s followed, in every branch of every `#if`.
+"""What a compilation follows from besides its source: the files that it read, and those that it
+would have read first if they were there.
 
-NVRTC does not say which headers it read. What is found here is at least what it reads: directives
-in comments and in branches not taken count too, and each name is looked up as the compiler does,
-with every place that is passed over on the way. Where a name cannot be told without preprocessing,
-there is no answer, and the compilation is not kept. `tests/toolchain/test_includes.py` compares
-with the files that NVRTC opens.
-
-A toolkit's own headers are not followed: what leads into their directory takes all of it as one
-input, together with every place where one of them would look before it.
+Compilers say which files they read, and not where they looked in vain. But they look for a name in
+the places that options give, and beside the file that asks for it. So every such place of every
+name that the files spell counts, also in comments and in branches that are not taken: that is more
+than is looked at. Where a name cannot be told, there is no answer, and the compilation is not kept.
+`tests/toolchain/test_includes.py` compares with the files that NVRTC opens.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from custom_dispatch.store import Closure, Snapshot
-from custom_dispatch.store.closure import spelled_names
+from custom_dispatch.store import Closure
 from custom_dispatch.store.key import read_whole
-
-MAX_FILES = 20_000
-_MAX_SPELLINGS = 64
-"""How many names one directive with macros may stand for."""
 
 # Spaces and comments, which may stand between the parts of a directive. What each part may match
 # tells it from the next, so no text makes the search slow; possessive quantifiers would say so, but
 # Python before 3.11.5 matches them wrongly.
 _GAP = rb"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/)*"
-_INCLUDE = re.compile(
-    rb"#" + _GAP + rb"(?:include(?:_next)?|import)" + _GAP + rb'(?:<([^>\n]+)>|"([^"\n]+)")'
-)
+_INCLUDE = rb"#" + _GAP + rb"(?:include(?:_next)?|import)\b" + _GAP
+_SPELLED = re.compile(_INCLUDE + rb'(?:<([^>\n]+)>|"([^"\n]+)")')
 # A name that macros make. Only where a directive may stand, else every remark would be one.
-_COMPUTED = re.compile(
-    rb"(?:^|\*/)"
-    + _GAP
-    + rb"#"
-    + _GAP
-    + rb"(?:include(?:_next)?|import)\b"
-    + _GAP
-    + rb'([^<"\s/][^\n]*)',
-    re.MULTILINE,
+_COMPUTED = re.compile(rb"(?:^|\*/)" + _GAP + _INCLUDE + rb'[^<"\s/]', re.MULTILINE)
+_HAS_INCLUDE = rb"__has_include(?:_next)?"
+# A macro with a parameter; and where it asks for the header that its parameter names, the words
+# before that.
+_MACRO = re.compile(
+    rb"define[ \t]+(\w+)\([ \t]*(\w*)[^)\n]{0,200}\)"
+    rb"(?:([^\n]{0,200})" + _HAS_INCLUDE + rb"\s*\(\s*\2\s*\))?"
 )
-_NEXT = re.compile(rb"include_next|#" + _GAP + rb"import")
-_DEFINE = re.compile(
-    rb"^" + _GAP + rb"#" + _GAP + rb"define[ \t]+(\w+)[ \t]+([^\n]*)", re.MULTILINE
-)
-_ASK = re.compile(rb"__has_include(?:_next)?" + _GAP + rb"\(" + _GAP + rb"([^)\n]*)")
-_ASKING_MACRO = re.compile(
-    rb"define[ \t]+(\w+)\((\w+)\)[^\n]*__has_include(?:_next)?\s*\(\s*(\w+)\s*\)"
-)
-_NAME = re.compile(rb'\s*(?:<([^>\n]+)>|"([^"\n]+)")')
-_WORD = re.compile(rb"\w+")
 _TIME = re.compile(rb"__(?:DATE|TIME|TIMESTAMP)__|__has_embed|#" + _GAP + rb"embed\b")
 _CONTINUED = re.compile(rb"\\[ \t]*\r?\n")
 
@@ -62,245 +42,41 @@ class SearchPath:
     """Where a compiler looks for headers."""
 
     directories: tuple[str, ...]
-    """For every name, in this order; a name in quotes first beside the including file."""
-    trees: tuple[str, ...] = ()
-    """Directories that are inputs as a whole; some of `directories` are these or lie below them."""
+    """For every name; a name in quotes first beside the including file."""
     forced: tuple[str, ...] = ()
-    """Headers that options include before the source; looked up in the working directory first."""
-    macros: tuple[tuple[str, str], ...] = ()
-    """Names and values of macros that options define."""
-    before_host: tuple[str, ...] = ()
-    """Those of a compiler that says what it read, where that would be found first."""
+    """Headers that are included before the source; looked up in the working directory first."""
 
 
-def find_includes(
-    source: bytes, path: Path, search: SearchPath, snapshot: Snapshot
+def closure_of(
+    source: bytes, path: Path, read: Collection[str], search: SearchPath
 ) -> Closure | None:
-    """Every file that compiling a source may read, and every place where it may look in vain.
+    """Every file that compiling a source read, and every place where it may have looked in vain.
 
     - `source`, `path`: the source's content, and its file, which is not part of the answer.
-    - `snapshot`: where the content of trees is known.
+    - `read`: the other files, as the compiler says.
 
     Returns: None where the names cannot be told, or the result depends on the time of day.
     """
-    scan = _Scan(search, snapshot)
-    for name, value in search.macros:
-        scan.define(name.encode(), value.encode())
     try:
-        scan.read(os.path.dirname(path), source)  # noqa: PTH120 - the compiler joins texts too
-        for name in search.forced:
-            scan.follow(name)
-        scan.finish()
-    except (_UntoldError, OSError):
-        return None
-    return Closure(tuple(sorted(scan.found)), tuple(sorted(scan.absent)), tuple(sorted(scan.trees)))
-
-
-def before_headers(headers: Sequence[str], search: SearchPath) -> tuple[str, ...] | None:
-    """Where the headers that some headers include would be found first, if they were there; None
-    where one of these cannot be read.
-    """
-    absent = set()
-    try:
-        names = {name for path in headers for name in spelled_names(read_whole(path))}
+        files = [(str(path), source), *((name, read_whole(name)) for name in read)]
     except OSError:
         return None
-    for name in names:
-        for place in search.before_host:
-            # A name that is there was followed, or will be when it is read.
-            spelled = os.path.join(place, name)  # noqa: PTH118
-            if not os.path.lexists(spelled):
-                absent.add(spelled)
-    return tuple(sorted(absent))
-
-
-class _UntoldError(Exception):
-    """What is included depends on more than the text."""
-
-
-@dataclass
-class _Scan:
-    search: SearchPath
-    snapshot: Snapshot
-    found: set[str] = field(default_factory=set)
-    absent: set[str] = field(default_factory=set)
-    trees: set[str] = field(default_factory=set)
-    _texts: list[tuple[str, bytes]] = field(default_factory=list)
-    _looked_up: set[tuple[str, str]] = field(default_factory=set)
-    _is_file: Callable[[str], bool] = field(default_factory=lambda: cache(os.path.isfile))
-    _is_there: Callable[[str], bool] = field(default_factory=lambda: cache(os.path.lexists))
-    _is_link: Callable[[str], bool] = field(default_factory=lambda: cache(os.path.islink))
-    _macros: dict[bytes, set[bytes]] = field(default_factory=dict)
-    _computed: list[tuple[str, bytes]] = field(default_factory=list)
-    _asking: set[bytes] = field(default_factory=set)
-
-    def define(self, name: bytes, value: bytes) -> None:
-        """Remember a macro; a name may have several values, in different branches."""
-        self._macros.setdefault(name, set()).add(value.strip())
-
-    def read(self, directory: str, content: bytes) -> None:
-        """Follow a file and all that it includes."""
-        pending = [(directory, content)]
-        while pending:
-            directory, content = pending.pop()
-            text = _plain(content)
-            self._texts.append((directory, text))
-            if len(self._texts) > MAX_FILES or b"\0" in text or _TIME.search(text):
-                raise _UntoldError
-            for match in _DEFINE.finditer(text):
-                self.define(match[1], match[2])
-            every = _NEXT.search(text) is not None
-            for match in _INCLUDE.finditer(text):
-                pending += self._look_up(_named(match), directory, bool(match[2]), every=every)
-            self._computed += [(directory, m[1]) for m in _COMPUTED.finditer(text)]
-            if b"__has_include" in text:
-                pending += self._follow_questions(directory, text)
-
-    def follow(self, name: str, directory: str = "", *, quoted: bool = True) -> None:
-        """Follow the files of a name."""
-        for beside, content in self._look_up(name, directory, quoted):
-            self.read(beside, content)
-
-    def finish(self) -> None:
-        """Follow the names that macros make, and the questions asked through macros."""
-        done: set[tuple[str, bytes]] = set()
-        asked: set[tuple[bytes, str]] = set()
-        while True:
-            before = len(self._texts), len(self._macros), len(self._asking)
-            for directory, text in list(self._computed):
-                for spelling in self._spellings(text):
-                    if (directory, spelling) not in done:
-                        done.add((directory, spelling))
-                        self._follow_spelling(directory, spelling)
-            for word in list(self._asking):
-                for directory, text in list(self._texts):
-                    if word in text:
-                        self._follow_asking(word, directory, text, asked)
-            if before == (len(self._texts), len(self._macros), len(self._asking)):
-                return
-
-    def _follow_questions(self, directory: str, text: bytes) -> Iterator[tuple[str, bytes]]:
-        """`__has_include`: the answer depends on whether there is such a file."""
-        wrapped = set()
-        for match in _ASKING_MACRO.finditer(text):
-            if match[2] == match[3]:
-                self._asking.add(match[1])
-                wrapped.add(match[2])
-        for match in _ASK.finditer(text):
-            name = _NAME.match(match[1])
-            if name is not None:
-                yield from self._look_up(_named(name), directory, bool(name[2]), every=True)
-            elif match[1].strip() not in wrapped:
-                self._computed.append((directory, match[1]))
-
-    def _follow_asking(
-        self, word: bytes, directory: str, text: bytes, asked: set[tuple[bytes, str]]
-    ) -> None:
-        for match in re.finditer(rb"\b" + word + rb'\s*\(\s*(?:<([^>\n]+)>|"([^"\n]+)")', text):
-            if (match[0], directory) not in asked:
-                asked.add((match[0], directory))
-                self.follow(_named(match), directory, quoted=bool(match[2]))
-
-    def _follow_spelling(self, directory: str, spelling: bytes) -> None:
-        name = _NAME.match(spelling)
-        if name is None:
-            raise _UntoldError
-        self.follow(_named(name), directory, quoted=bool(name[2]))
-
-    def _spellings(self, text: bytes) -> list[bytes]:
-        """What a directive's words may become, with each known value of each macro in them."""
-        found, pending = [], [text.strip()]
-        seen: set[bytes] = set(pending)
-        while pending:
-            current = pending.pop()
-            for word in _WORD.findall(current):
-                values = self._macros.get(word)
-                if values:
-                    pattern = re.compile(rb"\b" + word + rb"\b")
-                    new = {value.join(pattern.split(current)) for value in values}
-                    break
-            else:
-                found.append(current)
-                continue
-            pending += new - seen
-            seen |= new
-            if len(seen) > _MAX_SPELLINGS:
-                raise _UntoldError
-        return found
-
-    def _look_up(
-        self, name: str, directory: str, quoted: bool, *, every: bool = False
-    ) -> Iterator[tuple[str, bytes]]:
-        """Look a name up; give the files found that are new, with their directories.
-
-        `every`: go on after the first: the file may ask for the next one of that name.
-        """
-        if not quoted:
-            directory = ""
-        key = (name, directory if quoted else "<")
-        if key in self._looked_up and not every:
-            return
-        self._looked_up.add(key)
-        places: Iterable[str] = self.search.directories
-        if quoted:
-            places = (directory, *places)
-        for place in places:
-            for spelled in _spelled(name):
-                path = os.path.join(place, spelled)  # noqa: PTH118 - as the compiler forms it
-                if not self._is_file(path):
-                    self.absent.add(self._first_absent(place, spelled))
-                    continue
-                path = self._without_detours(path)
-                tree = self._tree_of(path)
-                if tree is not None:
-                    yield from self._enter(tree)
-                elif path not in self.found:
-                    self.found.add(path)
-                    yield os.path.dirname(path), read_whole(path)  # noqa: PTH120
-                if not every:
-                    return
-
-    def _tree_of(self, path: str) -> str | None:
-        return next((tree for tree in self.search.trees if path.startswith(f"{tree}/")), None)
-
-    def _enter(self, tree: str) -> Iterator[tuple[str, bytes]]:
-        """Take a whole tree, and look up what its files include in the directories before it."""
-        if tree in self.trees:
-            return
-        self.trees.add(tree)
-        before = self.search.directories[0]
-        if self._tree_of(f"{before}/") == tree:
-            return  # nothing is looked up before it
-        names = self.snapshot.names(tree)
-        if names is None:
-            raise _UntoldError
-        for name in names:
-            yield from self._look_up(name, "", quoted=False)
-
-    def _without_detours(self, path: str) -> str:
-        """A file's path without `x/..`, unless x is a link; a header that names itself through such
-        a path, as in a remark, would have ever longer ones.
-        """
-        if "/../" not in path:
-            return path
-        parts: list[str] = []
-        for part in path.split("/"):
-            is_detour = part == ".." and parts and parts[-1] not in ("", ".", "..")
-            if is_detour and not self._is_link("/".join(parts)):
-                parts.pop()
-            else:
-                parts.append(part)
-        return "/".join(parts)
-
-    def _first_absent(self, place: str, name: str) -> str:
-        """The shortest part of a path that is not there: hundreds of names share a few."""
-        path = place
-        if ".." not in name and not name.startswith("/"):
-            for part in name.split("/"):
-                path = os.path.join(path, part)  # noqa: PTH118
-                if not self._is_there(path):
-                    return path
-        return os.path.join(place, name)  # noqa: PTH118
+    # The compiler joins texts, and so is done here.
+    texts = [(os.path.dirname(name), _plain(content)) for name, content in files]  # noqa: PTH120
+    if any(_TIME.search(text) or b"\0" in text for _, text in texts):
+        return None
+    names = _names(texts, _SPELLED) | {(name, "") for name in search.forced}
+    asked = _names([(place, _MACRO.sub(rb"\3", text)) for place, text in texts], _questions(texts))
+    if any(not name for name, _ in asked):
+        return None
+    names |= asked
+    spelled = {name for name, _ in names}
+    for name in read:
+        if spelled.isdisjoint(_tails(name)):  # macros made the name that led to it
+            places = {None, *(place for place, text in texts if _COMPUTED.search(text))}
+            names |= {(tail, place) for tail in _tails(name) for place in places}
+    looked_for = set(_places(names, search.directories)).difference(read)
+    return Closure(tuple(sorted(read)), tuple(sorted(looked_for)))
 
 
 def _plain(content: bytes) -> bytes:
@@ -310,10 +86,50 @@ def _plain(content: bytes) -> bytes:
     return content.replace(b"%:", b"#").replace(b"??=", b"#")
 
 
-def _named(match: re.Match[bytes]) -> str:
-    return os.fsdecode((match[1] or match[2]).strip())
+def _questions(texts: Iterable[tuple[str, bytes]]) -> re.Pattern[bytes]:
+    """`__has_include`, also through a macro: the answer depends on whether there is such a file."""
+    macros = {
+        match[1] for _, text in texts for match in _MACRO.finditer(text) if match[3] is not None
+    }
+    asking = b"|".join((_HAS_INCLUDE, *macros))
+    return re.compile(
+        rb"\b(?:" + asking + rb")" + _GAP + rb"\(" + _GAP + rb'(?:<([^>\n]+)>|"([^"\n]+)")?'
+    )
 
 
-def _spelled(name: str) -> Sequence[str]:
-    """Where a name has no extension, NVRTC 13.0 looks for `NAME.stdh` too (seen)."""
-    return (name,) if "." in os.path.basename(name) else (name, f"{name}.stdh")  # noqa: PTH119
+def _names(
+    texts: Iterable[tuple[str, bytes]], pattern: re.Pattern[bytes]
+) -> set[tuple[str, str | None]]:
+    """What is asked for, with the directory in which a name in quotes is looked up first."""
+    return {
+        (os.fsdecode((match[1] or match[2] or b"").strip()), directory if match[2] else None)
+        for directory, text in texts
+        for match in pattern.finditer(text)
+    }
+
+
+def _tails(path: str) -> list[str]:
+    """The names that may lead to a file."""
+    parts = path.split("/")
+    return ["/".join(parts[start:]) for start in range(len(parts))]
+
+
+def _places(names: Iterable[tuple[str, str | None]], directories: tuple[str, ...]) -> Iterator[str]:
+    """Where the names may be: the whole path, or the part of it that is not there, as hundreds of
+    names share a few of these.
+    """
+    is_there = cache(os.path.exists)
+    for name, beside in names:
+        # Where a name has no extension, NVRTC 13.0 looks for `NAME.stdh` too (seen).
+        spellings = (name,) if "." in os.path.basename(name) else (name, f"{name}.stdh")  # noqa: PTH119
+        for place in directories if beside is None else (beside, *directories):
+            for spelled in spellings:
+                path = os.path.join(place, spelled)  # noqa: PTH118
+                parts = [] if ".." in spelled or spelled.startswith("/") else spelled.split("/")
+                part = place
+                for each in parts:
+                    part = os.path.join(part, each)  # noqa: PTH118
+                    if not is_there(part):
+                        path = part
+                        break
+                yield path

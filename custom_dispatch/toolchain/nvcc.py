@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError, SourceError, ToolNotFoundError
@@ -85,15 +84,13 @@ class Nvcc:
         return key_of(self.name, self.version, files, configured)
 
     def search_path(self, request: CompileRequest) -> SearchPath:
-        """Where it looks first; see `Compiler.search_path`. What it reads of the rest, it says."""
+        """Where it looks before its own places and gcc's; see `Compiler.search_path`."""
         declared = compiler_options.check_options(request.options)
         host = os.environ.get("CPATH", "").split(os.pathsep)
         places = *compiler_options.option_directories(declared), *map(str, request.include_dirs)
         places += tuple(filter(None, host))
         forced = compiler_options.option_values(declared, "--pre-include")
-        return SearchPath(
-            places, (), forced, compiler_options.option_macros(declared), before_host=places
-        )
+        return SearchPath(places, forced)
 
     def begin(self) -> None:
         """Nothing: it is a program; see `Compiler.begin`."""
@@ -111,39 +108,18 @@ class Nvcc:
         self._check_parts(locations.nvvm_version(self.path))
         label = f"nvcc {self.version.rpartition('.')[0]}"
 
-        read: set[str] = set()
-
-        def ask(question: Question) -> Outcome:
-            return self._ask(request, options, question, label, read)
-
+        ask = partial(self._ask, request, options, label)
         places = (*self.search_path(request).directories, "nvcc's and gcc's own directories")
         done = compile_entries(request, label, ask, places=places, name_all=False)
-        command = [
-            *self._arguments(request, options),
-            source_name(request.source),
-            "-o",
-            f"{request.source.stem}_{request.arch}.ptx",
-        ]
-        compiler = f"nvcc {self.version}"
-        return CompiledPtx(
-            done.ptx,
-            request.arch,
-            compiler,
-            done.log,
-            shlex.join(command),
-            done.entries,
-            headers=tuple(sorted(read)),
-        )
+        return replace(done, compiler=f"nvcc {self.version}")
 
     def _ask(
         self,
         request: CompileRequest,
         options: tuple[compiler_options.Option, ...],
-        question: Question,
         label: str,
-        read: set[str],
+        question: Question,
     ) -> Outcome:
-        """Compile with a question; add to `read` the files that were."""
         environment = {k: v for k, v in os.environ.items() if k not in _HIDDEN_OPTIONS}
         environment["LC_ALL"] = "C"  # gcc's half of the messages in English, as nvcc's is
         arguments = self._arguments(request, options)
@@ -172,10 +148,10 @@ class Nvcc:
             ptx = output.read_bytes()
             found = read_dependencies(headers.read_bytes())
             made = (TRAILER_NAME, f"{directory}/")
-            read.update(path for path in found if not path.startswith(made))
+            read = [path for path in found if not path.startswith(made)]
         made_by = _MADE_BY.search(ptx, 0, 1000)
         self._check_parts(None if made_by is None else made_by[1].decode())
-        return Outcome(ptx, log)
+        return Outcome(ptx, log, headers=read)
 
     def _arguments(
         self, request: CompileRequest, options: tuple[compiler_options.Option, ...]

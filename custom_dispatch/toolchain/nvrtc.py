@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.files import exists
 from custom_dispatch.kernel.sources import cpp_name
 from custom_dispatch.store import file_identity, key_of
 from custom_dispatch.toolchain.compiler import (
@@ -29,7 +30,6 @@ from custom_dispatch.toolchain.compiler_options import (
     check_options,
     for_nvrtc,
     option_directories,
-    option_macros,
     option_values,
 )
 from custom_dispatch.toolchain.descriptor import TRAILER_NAME, write_trailer
@@ -79,18 +79,16 @@ class Nvrtc:
     def search_path(self, request: CompileRequest) -> SearchPath:
         """Where it looks for headers; see `Compiler.search_path`."""
         declared = check_options(request.options)
-        cuda = include_directories()
+        places = (*request.include_dirs, *include_directories(), C_HEADERS)
         return SearchPath(
-            (*option_directories(declared), *map(str, (*request.include_dirs, *cuda, C_HEADERS))),
-            trees=tuple(map(str, cuda[:1])),
-            forced=(PRE_INCLUDED, *option_values(declared, "--pre-include"), *LOOKED_FOR),
-            macros=option_macros(declared),
+            (*option_directories(declared), *map(str, places)),
+            (PRE_INCLUDED, *option_values(declared, "--pre-include"), *LOOKED_FOR),
         )
 
     def begin(self) -> None:
-        """Start this thread's process; see `Compiler.begin`."""
+        """Keep this thread's process; see `Compiler.begin`."""
         new = NvrtcProcess(nvrtc_libraries(self.library))
-        self._begun.setdefault(threading.get_ident(), new).begin()
+        self._begun.setdefault(threading.get_ident(), new)
 
     def end(self) -> None:
         """End every thread's process; see `Compiler.end`."""
@@ -138,23 +136,19 @@ class Nvrtc:
             f"--include-path={C_HEADERS}",
         ]
 
-        def ask(question: Question) -> Outcome:
-            return self._ask(request, source, options, question, process)
-
+        ask = partial(self._ask, request, source, options, process)
         places = self.search_path(request).directories
         done = compile_entries(request, label, ask, places=places, name_all=True)
-        command = f"nvrtc {shlex.join(options)} {shlex.quote(str(request.source))}"
         ptx = drop_unused_constants(done.ptx)
-        compiler = f"NVRTC {_version_in(ptx) or f'{release}.0'}"
-        return CompiledPtx(ptx, request.arch, compiler, done.log, command, done.entries)
+        return replace(done, ptx=ptx, compiler=f"NVRTC {_version_in(ptx) or f'{release}.0'}")
 
     def _ask(
         self,
         request: CompileRequest,
         source: bytes,
         options: list[str],
-        question: Question,
         process: NvrtcProcess,
+        question: Question,
     ) -> Outcome:
         trailer = write_trailer(question.described, fields=question.fields)
         if trailer:
@@ -174,7 +168,9 @@ class Nvrtc:
             final = plain or any(words in found.log for words in _NEVER_THE_QUESTIONS)
             asked_for = any(name in found.log for name in (TRAILER_NAME, *LOOKED_FOR))
             return Outcome(None, found.log or found.status, is_final=final and not asked_for)
-        return Outcome(found.ptx, found.log, found.symbols)
+        # It holds some itself, and says their names alone.
+        read = {name for name in found.headers if name not in LOOKED_FOR or exists(Path(name))}
+        return Outcome(found.ptx, found.log, found.symbols, headers=read)
 
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.

@@ -17,12 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custom_dispatch.errors import SourceError, ToolNotFoundError, ToolTimeoutError
+from custom_dispatch.files import exists
 from custom_dispatch.installation import install_step
 from custom_dispatch.process import DEFAULT_TIMEOUT_SECONDS, Completed, Started, start
 from custom_dispatch.toolchain import nvrtc_program
 
 _PROGRAM = Path(nvrtc_program.__file__)
 _TIMEOUT_SECONDS = DEFAULT_TIMEOUT_SECONDS
+# The C++ front end under NVRTC then writes the path of each file that it reads to standard error,
+# with a space for each that includes it (NVRTC 13.0 and 13.5, seen; not documented).
+_TELL_HEADERS = ("-Xcudafe", "--trace_includes")
 # Loading takes 30 ms. One that does not answer by then is no NVRTC.
 _START_SECONDS = 60.0
 
@@ -46,6 +50,8 @@ class Compiled:
     log: str
     ptx: bytes
     symbols: tuple[str, ...]
+    headers: tuple[str, ...]
+    """Paths of files that it read, and names of headers that it holds itself."""
 
 
 class NvrtcProcess:
@@ -97,7 +103,7 @@ class NvrtcProcess:
     def compile(self, asked: Compilation) -> Compiled:
         """Compile."""
         self.facts()
-        options = [os.fsencode(option) for option in asked.options]
+        options = [os.fsencode(option) for option in (*asked.options, *_TELL_HEADERS)]
         names = [name.encode() for name in asked.names]
         question = marshal.dumps((asked.source, os.fsencode(asked.name), options, names))
         try:
@@ -111,18 +117,21 @@ class NvrtcProcess:
             ) from error
         if isinstance(found, Completed):
             self.end()
+            lines = [line for line in found.stderr.splitlines() if not exists(Path(line.strip()))]
             raise SourceError(
                 f"NVRTC {_how(found.returncode)} while it compiled `{asked.name}`, without an "
                 "answer.",
                 next_step="try again; if it ends so each time, compile with nvcc.",
-                log=found.stderr,
+                log="\n".join(lines),
             )
+        said = self.begin().take_stderr()
         status, log, ptx, symbols = marshal.loads(found)  # noqa: S302 - as above
         return Compiled(
             status.decode(),
             log.rstrip(b"\0").decode("utf-8", "replace").strip(),
             ptx.rstrip(b"\0"),
             tuple(symbol.decode() for symbol in symbols),
+            tuple(line.lstrip(" ") for line in said.splitlines()),
         )
 
     def end(self) -> None:

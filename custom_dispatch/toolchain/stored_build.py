@@ -6,13 +6,11 @@ nothing checked for one declaration passes for another.
 
 Headers are known only after looking. So first the source with its options leads to the list of
 files that it read (as ccache's direct mode has it), and these files as they are now lead to the
-result.
+result. It is kept where no file has changed since compiling began, by its time of change.
 """
 
 import contextlib
-import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,17 +30,14 @@ from custom_dispatch.store import (
     package_identity,
     remember,
 )
+from custom_dispatch.store.closure import is_older, next_tick_ns
 from custom_dispatch.toolchain.compiler import CompiledPtx, Compiler, CompileRequest, read_source
-from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
+from custom_dispatch.toolchain.includes import SearchPath, closure_of
 from custom_dispatch.toolchain.library import Form, Object, SourceFiles
 from custom_dispatch.toolchain.locations import find_tool
 
 # Lists of files that one source may have: with each list its headers led to other headers.
 _MAX_CLOSURES = 8
-# How often, at most, it is asked whether a whole tree is as it was; what waits for it is kept then.
-_TREE_CHECK_SECONDS = 0.5
-# Times of files are those of a clock that ticks up to 100 times a second.
-_TICK_NS = 20_000_000
 
 _ANY_ARCH = Arch(80)
 
@@ -54,17 +49,6 @@ class _Closures:
     latest: tuple[Closure, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A result that is kept as soon as its trees are known to be unchanged."""
-
-    base: bytes
-    source: bytes
-    known: _Closures
-    closure: Closure
-    compiled: CompiledPtx
-
-
 class NotKeptError(Exception):
     """Something is not in the store, where only that was wanted."""
 
@@ -74,20 +58,18 @@ class StoredBuild:
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
+        self._snapshot = Snapshot()
+        self._since_ns = 0
+        """When what is compiled was begun."""
         self._may_make = True
-        self._lock = threading.Lock()
         # Threads that read PTX share the interpreter's lock. Turn by turn, not all at once, they
         # fall out of step: then one reads while NVRTC or ptxas works for another.
         self._reading = threading.Lock()
-        self._pending: list[_Pending] = []
         self.read: set[SourceFiles] = set()
         """Of each compilation whose result was kept or is kept now."""
         self._conditions = cache(_conditions)
         self._declared = cache(_declared)
-        self._checked_at = time.monotonic()
         self._begun: set[Compiler] = set()
-        if store is not None:
-            self._snapshot = Snapshot(store)
 
     def compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
         """As `Compiler.compile`."""
@@ -104,42 +86,41 @@ class StoredBuild:
         with store.once(base):
             known = store.load(_Closures, base) or _Closures(())
             for closure in known.latest:
-                state = self._snapshot.state_of(closure)
-                kept = state and store.load(CompiledPtx, key_of("ptx", base, state))
-                if state and kept:
-                    self.read.add(SourceFiles(sha256(source).digest(), closure, state))
+                kept = store.load(CompiledPtx, self._key(base, closure))
+                if kept:
+                    self._note(source, closure)
                     store.count(hit=True)
                     return kept
             self._not_kept()
             store.count(hit=False)
-            compiled, whole = self._compile_and_look(compiler, request, source, search)
-            if whole is not None:
-                self._keep(_Pending(base, source, known, whole, compiled))
+            compiled = self._compile(compiler, request)
+            found = closure_of(source, request.source, compiled.headers, search)
+            if found is not None and self._is_as_before(found, request.source, source):
+                self._note(source, found)
+                store.save(self._key(base, found), compiled)
+                if found not in known.latest:
+                    store.save(base, _Closures((found, *known.latest)[:_MAX_CLOSURES]))
             return compiled
+
+    def _key(self, base: bytes, closure: Closure) -> bytes:
+        """The key of what a source is compiled to, with the files that are there now."""
+        return key_of("ptx", base, self._snapshot.state_of(closure))
+
+    def _note(self, source: bytes, closure: Closure) -> None:
+        state = self._snapshot.state_of(closure)
+        self.read.add(SourceFiles(sha256(source).digest(), closure, state))
 
     def _compile(self, compiler: Compiler, request: CompileRequest) -> CompiledPtx:
         self._not_kept()
-        self._begin(compiler)
-        return compiler.compile(request)
-
-    def _begin(self, compiler: Compiler) -> None:
-        """Let a compiler get ready in this thread, until all is compiled."""
         self._begun.add(compiler)
         compiler.begin()
+        return compiler.compile(request)
 
-    def _compile_and_look(
-        self, compiler: Compiler, request: CompileRequest, source: bytes, search: SearchPath
-    ) -> tuple[CompiledPtx, Closure | None]:
-        """Compile; and find what was read, where that is known and did not change meanwhile."""
-        self._begin(compiler)
-        found = find_includes(source, request.source, search, self._snapshot)
-        if found is not None:
-            self._snapshot.look_at(found)  # as it is before the compiler looks
-        started_ns = time.time_ns()
-        compiled = compiler.compile(request)
-        if found is None or not self._is_as_before(found, request.source, source):
-            return compiled, None
-        return compiled, _with_headers(found, compiled.headers, search, started_ns)
+    def _is_as_before(self, closure: Closure, path: Path, source: bytes) -> bool:
+        """Whether nothing was edited since this build began to compile."""
+        with contextlib.suppress(CustomDispatchError):
+            return is_older(closure, self._since_ns) and read_source(path) == source
+        return False
 
     def validate(
         self,
@@ -192,53 +173,15 @@ class StoredBuild:
     @contextmanager
     def compiling(self) -> Iterator[None]:
         """Around what is to be compiled: what compilers begin in each thread ends with it."""
+        if self._store is not None:
+            self._since_ns = next_tick_ns()
+            self._snapshot = Snapshot()
         try:
             yield
         finally:
             for compiler in self._begun:
                 compiler.end()
             self._begun.clear()
-            self._keep_waiting()
-
-    def _keep_waiting(self) -> None:
-        """Keep what waits for its trees to be looked at again."""
-        with self._lock:
-            waiting, self._pending = self._pending, []
-            self._checked_at = time.monotonic()
-        unchanged: dict[str, bool] = {}
-        for item in waiting:
-            for root in item.closure.trees:
-                if root not in unchanged:
-                    unchanged[root] = self._snapshot.is_as_before(Closure((), (), (root,)))
-            if all(unchanged[root] for root in item.closure.trees):
-                self._publish(item)
-
-    def _is_as_before(self, closure: Closure, path: Path, source: bytes) -> bool:
-        """Whether the files are still those of the snapshot: one may have been edited meanwhile."""
-        files = Closure(closure.read, closure.absent)
-        with contextlib.suppress(CustomDispatchError):
-            return self._snapshot.is_as_before(files) and read_source(path) == source
-        return False
-
-    def _keep(self, item: _Pending) -> None:
-        if not item.closure.trees:
-            self._publish(item)
-            return
-        with self._lock:
-            self._pending.append(item)
-            due = time.monotonic() > self._checked_at + _TREE_CHECK_SECONDS
-        if due:
-            self._keep_waiting()
-
-    def _publish(self, item: _Pending) -> None:
-        state = self._snapshot.state_of(item.closure)
-        if self._store is None or state is None:
-            return
-        self.read.add(SourceFiles(sha256(item.source).digest(), item.closure, state))
-        self._store.save(key_of("ptx", item.base, state), item.compiled)
-        if item.closure not in item.known.latest:
-            latest = (item.closure, *item.known.latest)[:_MAX_CLOSURES]
-            self._store.save(item.base, _Closures(latest))
 
 
 def _conditions(compiler: Compiler, asked: CompileRequest) -> tuple[SearchPath, bytes]:
@@ -251,21 +194,3 @@ def _declared(kernels: tuple[Kernel, ...]) -> bytes:
     ptxas = find_tool("ptxas").found
     identity = package_identity(), ptxas and file_identity(ptxas)
     return key_of("declared", *identity, kernels)
-
-
-def _with_headers(
-    closure: Closure, headers: Sequence[str], search: SearchPath, started_ns: int
-) -> Closure | None:
-    """Add the headers that a compiler says it read; None where one may have changed since."""
-    new = sorted(set(headers).difference(closure.read))
-    for path in new:
-        try:
-            changed_ns = os.stat(path).st_ctime_ns  # noqa: PTH116 - hundreds of them
-        except OSError:
-            return None
-        if changed_ns > started_ns - _TICK_NS:
-            return None
-    absent = before_headers(new, search) if search.before_host else ()
-    if absent is None:
-        return None
-    return Closure(closure.read + tuple(new), closure.absent + absent, closure.trees)

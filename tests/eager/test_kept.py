@@ -13,8 +13,8 @@ import pytest
 import custom_dispatch as cd
 from custom_dispatch.eager import kept
 from custom_dispatch.eager.call import module_for
-from custom_dispatch.store import Snapshot
-from custom_dispatch.toolchain import locations
+from custom_dispatch.store import Closure
+from custom_dispatch.toolchain import locations, stored_build
 
 SOURCE = """#include "factor.h"
 extern "C" __global__ void scaled(const float* x, float* y, int n) {
@@ -189,15 +189,15 @@ def test_another_package_compiler_or_launch_is_not_what_was_kept(
 def test_a_source_that_changes_while_it_is_compiled_is_not_kept(
     kernel: cd.Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Snapshot.is_as_before
+    real = stored_build.is_older
 
-    def edited(self: Snapshot, closure: object) -> bool:
+    def edited(closure: Closure, time_ns: int) -> bool:
         assert kernel.source is not None
         kernel.source.write_text(SOURCE.replace("FACTOR *", "9 *"))
-        return real(self, closure)  # type: ignore[arg-type]
+        return real(closure, time_ns)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Snapshot, "is_as_before", edited)
+        patch.setattr(stored_build, "is_older", edited)
         module_for(kernel, "cpu")
     seen = builds(monkeypatch)
     module = module_for(kernel, "cpu")

@@ -20,12 +20,11 @@ import atheris
 with atheris.instrument_imports(include=["custom_dispatch"]):
     from custom_dispatch.errors import CustomDispatchError
     from custom_dispatch.ptx.reader import read_module
-    from custom_dispatch.store import Snapshot, Store
     from custom_dispatch.store.key import from_bytes
     from custom_dispatch.store.store import read_entry
     from custom_dispatch.toolchain.entry_point import read_notes, split_notes
     from custom_dispatch.toolchain.images import describe_image, fatbin_parts, read_cubin
-    from custom_dispatch.toolchain.includes import SearchPath, find_includes
+    from custom_dispatch.toolchain.includes import SearchPath, closure_of
     from custom_dispatch.toolchain.library import Object
     from custom_dispatch.toolchain.ptxas import parse_spills
 
@@ -73,8 +72,7 @@ def _resources(data: bytes) -> None:
 
 
 def _includes(data: bytes) -> None:
-    snapshot = Snapshot(Store(_PLACE / "store", 1 << 20))
-    find_includes(data, _PLACE / "k.cu", SearchPath((str(_PLACE),)), snapshot)
+    closure_of(data, _PLACE / "k.cu", (), SearchPath((str(_PLACE),)))
 
 
 READERS: dict[str, Callable[[bytes], None]] = {

@@ -37,11 +37,9 @@ def test_a_source_becomes_ptx_of_the_architecture_asked_for(
     assert b".visible .entry scale(" in result.ptx
     assert b".target sm_90a\n" in result.ptx
     assert not result.ptx.endswith(b"\0")
-    assert result.arch == Arch(90, "a")
     assert result.log == ""
     assert re.fullmatch(r"(nvcc|NVRTC) 13\.0\.\d+", result.compiler)
     assert result.compiler.endswith(compiler.version)
-    assert "scale.cu" in result.command
 
 
 def test_both_compilers_make_the_same_parameters(write: Write) -> None:

@@ -99,10 +99,9 @@ def test_calls_take_such_files_too_and_a_compiler(
 
 
 def test_a_change_in_what_either_compiler_read_compiles_again(
-    declare: Declare, write: Write, tried: list[str], monkeypatch: pytest.MonkeyPatch
+    declare: Declare, write: Write, tried: list[str]
 ) -> None:
     skip_without_gcc()
-    monkeypatch.setattr("custom_dispatch.toolchain.stored_build._TICK_NS", 0)
     header = write("times.h", "#define TIMES 1\n")
     kernel = declare(source=write("scale.cu", '#include <cstdlib>\n#include "times.h"\n' + MAIN))
 

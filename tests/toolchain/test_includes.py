@@ -1,4 +1,4 @@
-"""Which files a compilation may read: at least those that NVRTC opens."""
+"""What a compilation follows from: what it read, and at least the places where NVRTC looks."""
 
 from __future__ import annotations
 
@@ -13,21 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from custom_dispatch.kernel.target import Arch
-from custom_dispatch.store import Closure, Snapshot, Store
+from custom_dispatch.store import Closure
 from custom_dispatch.toolchain.choose_compiler import find_compiler
 from custom_dispatch.toolchain.compiler import CompileRequest
-from custom_dispatch.toolchain.includes import SearchPath, before_headers, find_includes
+from custom_dispatch.toolchain.includes import SearchPath, closure_of
 from custom_dispatch.toolchain.nvcc import read_dependencies
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return Store(tmp_path_factory.mktemp("store"), 1 << 30)
-
-
-def find(text: str, directory: Path, store: Store, **search: object) -> Closure | None:
-    path = SearchPath((str(directory / "include"),), **search)  # type: ignore[arg-type]
-    return find_includes(text.encode(), directory / "k.cu", path, Snapshot(store))
+def find(text: str, directory: Path, *read: Path | str) -> Closure | None:
+    path = SearchPath((str(directory / "include"), str(directory / "later")))
+    return closure_of(text.encode(), directory / "k.cu", tuple(map(str, read)), path)
 
 
 @pytest.mark.parametrize(
@@ -44,111 +39,96 @@ def find(text: str, directory: Path, store: Store, **search: object) -> Closure 
         '#include_next "a.h"',
         '#if 0\n#include "a.h"\n#endif',
         '/* text */ #include "a.h"',
-        '#define HEADER "a.h"\n#include HEADER',
-        "#define NAME a\n#define HEADER <NAME.h>\n#include HEADER",
-        '#ifdef B\n#define HEADER "b.h"\n#else\n#define HEADER "a.h"\n#endif\n#include HEADER',
         "#if __has_include(<a.h>)",
         '#if __has_include ( "a.h" )',
+        '#if A /* of\n two */ && __has_include_next(/**/ "a.h")',
+        "#ifdef __has_include\n#if defined(__has_include) && __has_include(<a.h>)",
         "#define HAS(x) __has_include(x)\n#if HAS(<a.h>)",
-        '#define HEADER "a.h"\n#if __has_include(HEADER)',
+        "#define HAS(x) A && (__has_include ( x ))\n#if HAS(<a.h>)",
+        "#define HAS(x) __has_include(<a.h>) && __has_include(x)",
     ],
 )
-def test_every_way_to_include_is_followed(write: Write, store: Store, text: str) -> None:
-    header = write("include/a.h", '#include "sub/c.h"')
-    nested = write("include/sub/c.h", "")
-    found = find(text, header.parents[1], store)
-    assert found is not None
-    assert {str(header), str(nested)} <= set(found.read)
+def test_a_name_counts_in_every_place(tmp_path: Path, write: Write, text: str) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "later").mkdir()
+    names = {str(tmp_path / "include/a.h"), str(tmp_path / "later/a.h")}
+    beside = {str(tmp_path / "a.h")} if '"a.h"' in text else set()
+    found = find(text, tmp_path)
+    assert found == Closure((), tuple(sorted(names | beside)))
+    header = str(write("include/a.h", ""))  # here it is asked for, and not read
+    assert find(text, tmp_path) == found
+    nested = str(write("elsewhere/nested.h", text))
+    below = {str(tmp_path / "elsewhere/a.h")} if beside else set()
+    read = find(f'#include "{nested}"', tmp_path, nested, header)
+    assert read == Closure(
+        tuple(sorted((nested, header))), tuple(sorted((names | below) - {header}))
+    )
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "#include HEADER",
+        '#define HEADER "a.h"\n#include HEADER',
+        "#define NAME a\n#define HEADER <NAME.h>\n#include HEADER",
         "#include STRING(a.h)",
         "/* remark\n*/ #include HEADER",
+    ],
+)
+def test_a_name_that_macros_make_counts_where_it_is_read(
+    tmp_path: Path, write: Write, text: str
+) -> None:
+    header = str(write("later/sub/a.h", ""))
+    found = find(text, tmp_path, header)
+    assert found is not None
+    assert found.read == (header,)
+    first = ("a.h", "sub", "include/a.h", "include/sub", "later/a.h")
+    assert {str(tmp_path / name) for name in first} <= {*found.looked_for}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "#if __has_include(HEADER)",
+        "#if __has_include(STRING(a.h))",
+        "#define HAS(x) __has_include(x)\n#if HAS(HEADER)",
+        "#define HAS(a, x) __has_include(x)\n#if HAS(1, <a.h>)",
         "const char *when = __DATE__;",
         "const char *when = __TI\\\nME__;",
         "__TIMESTAMP__",
         "#embed <data>",
         "a\0b",
-        "".join(f"#define H <{n}>\n" for n in range(100)) + "#include H",
     ],
 )
-def test_what_cannot_be_told_has_no_answer(tmp_path: Path, store: Store, text: str) -> None:
-    assert find(text, tmp_path, store) is None
-    assert find(f"#include <{tmp_path}/odd.h>", tmp_path, store) is not None
-    (tmp_path / "odd.h").write_bytes(text.encode())
-    assert find(f"#include <{tmp_path}/odd.h>", tmp_path, store) is None
+def test_what_cannot_be_told_has_no_answer(tmp_path: Path, text: str) -> None:
+    assert find(text, tmp_path) is None
+    odd = tmp_path / "odd.h"
+    odd.write_bytes(text.encode())
+    assert find("", tmp_path) is not None
+    assert find("", tmp_path, odd) is None
 
 
-def test_a_macro_of_the_options_names_a_header(write: Write, store: Store) -> None:
-    header = write("include/a.h", "")
-    found = find("#include HEADER", header.parents[1], store, macros=(("HEADER", "<a.h>"),))
+def test_of_a_path_the_part_that_is_absent_counts(tmp_path: Path, write: Write) -> None:
+    header = str(write("later/a/b.h", ""))
+    write("include/other.h", "")
+    found = find('#include "a/b.h"\n#include <c/d/e.h>\n#include "../f.h"', tmp_path, header)
     assert found is not None
-    assert found.read == (str(header),)
-
-
-def test_places_passed_over_are_absent(write: Write, store: Store) -> None:
-    header = write("include/a/b.h", "")
-    found = find('#include "a/b.h"\n#include <c/d/e.h>\n', header.parents[2], store)
-    assert found is not None
-    base = header.parents[2]
-    assert found.read == (str(header),)
-    assert set(found.absent) == {str(base / "a"), str(base / "include" / "c")}
+    assert found.read == (header,)
+    asked = ("a", "../f.h", "include/a", "include/c", "include/../f.h", "later/c", "later/../f.h")
+    assert set(found.looked_for) == {f"{tmp_path}/{name}" for name in asked}
 
 
 def test_a_header_that_is_gone_meanwhile_has_no_answer(tmp_path: Path, write: Write) -> None:
-    header = str(write("a.h", '#include "b.h"\n'))
-    search = SearchPath((), before_host=(str(tmp_path / "before"),))
-    assert before_headers([header], search) == (str(tmp_path / "before" / "b.h"),)
-    assert before_headers([header, str(tmp_path / "gone.h")], search) is None
+    header = write("a.h", "")
+    assert find('#include "a.h"', tmp_path, header) is not None
+    assert find('#include "a.h"', tmp_path, header, tmp_path / "gone.h") is None
+    os.mkfifo(tmp_path / "pipe.h")
+    assert find('#include "pipe.h"', tmp_path, tmp_path / "pipe.h") is None
 
 
-def test_headers_that_include_each_other_end(write: Write, store: Store) -> None:
-    write("include/a.h", '#include "b.h"\n#include_next "a.h"\n#include "a.h"')
-    header = write("include/b.h", '#include "a.h"\n#include_next <b.h>')
-    found = find('#include "a.h"', header.parents[1], store)
-    assert found is not None
-    assert len(found.read) == 2
-
-
-def test_a_header_that_names_itself_through_its_directory_is_read_once(
-    write: Write, store: Store
-) -> None:
-    header = write("include/a.h", '// To be included: #include "../include/a.h".')
-    (header.parents[1] / "link").symlink_to("include")
-    found = find('#include "../include/../x/../include/a.h"', header.parents[1] / "x", store)
-    assert found is not None
-    assert found.read == ()  # there is no directory x
-    found = find('#include "include/a.h"', header.parents[1], store)
-    assert found is not None
-    assert found.read == (str(header),)
-    found = find('#include "link/../include/a.h"', header.parents[1], store)
-    assert found is not None  # a link may lead elsewhere later
-    assert found.read == (f"{header.parents[1]}/link/../include/a.h",)
-
-
-def test_a_tree_is_one_input_with_the_places_before_it(write: Write, store: Store) -> None:
-    tree = write("tree/one.h", "#include <own.h>\n#include <two.h>").parent
-    write("tree/two.h", "")
-    mine = write("include/two.h", "").parent
-    search = SearchPath((str(mine), str(tree)), trees=(str(tree),))
-    snapshot = Snapshot(store)
-    found = find_includes(b"#include <one.h>", mine / "k.cu", search, snapshot)
-    assert found is not None
-    assert found.trees == (str(tree),)
-    assert found.read == (str(mine / "two.h"),)
-    assert str(mine / "own.h") in found.absent
-    before = snapshot.state_of(found)
-    write("tree/two.h", "changed")
-    assert Snapshot(store).state_of(found) != before
-
-
-def test_no_text_makes_the_search_slow(tmp_path: Path, store: Store) -> None:
-    for text in ("/*" * 50_000, "# /**/" * 50_000, "#include" * 50_000, "*/ " * 50_000):
-        find(text, tmp_path, store)
+def test_no_text_makes_the_search_slow(tmp_path: Path) -> None:
+    parts = ("/*", "# /**/", "#include", "*/ ", "define a(", "define a()", "__has_include(")
+    for part in parts:
+        find(part * 50_000, tmp_path)
 
 
 PIECES = [
@@ -160,12 +140,11 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=40).map(b"".join))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_has_an_answer_or_none(tmp_path: Path, store: Store, text: bytes) -> None:
+def test_any_text_has_an_answer_or_none(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "a.h").write_bytes(text)
-    search = SearchPath((str(tmp_path),), macros=(("X", "<a.h>"),))
-    for source in (text, b"#include <a.h>\n"):
-        found = find_includes(source, tmp_path / "k.cu", search, Snapshot(store))
-        assert found is None or all(Path(path).is_file() for path in found.read)
+    search = SearchPath((str(tmp_path),))
+    closure_of(text, tmp_path / "k.cu", (), search)
+    closure_of(b"#include <a.h>\n", tmp_path / "k.cu", (str(tmp_path / "a.h"),), search)
     read_dependencies(text)
 
 
@@ -221,7 +200,8 @@ compiler.begin()
 compiler.version  # the library is loaded
 with open(sys.argv[3], "a") as opened:
     print("from here", file=opened)
-compiler.compile(CompileRequest(Path(sys.argv[1]), Arch(90), (), (Path(sys.argv[2]),)))
+made = compiler.compile(CompileRequest(Path(sys.argv[1]), Arch(90), (), (Path(sys.argv[2]),)))
+print("\\n".join(made.headers))
 """
 
 
@@ -241,7 +221,7 @@ compiler.compile(CompileRequest(Path(sys.argv[1]), Arch(90), (), (Path(sys.argv[
     ],
 )
 def test_every_file_that_nvrtc_opens_is_known(
-    write: Write, store: Store, spy: Path, text: str, monkeypatch: pytest.MonkeyPatch
+    write: Write, spy: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     include = write("include/far.h", '#include "beside.h"\n#include <cstdint>').parent
     write("include/beside.h", "")
@@ -250,19 +230,23 @@ def test_every_file_that_nvrtc_opens_is_known(
     write("near.h", "#include <utility>\n")
     listing = write("opened", "")
     directory = write("elsewhere/empty", "").parent
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", COMPILE, source, include, listing],
         env=os.environ
         | {"LD_PRELOAD": str(spy), "OPENED": str(listing), "CUSTOM_DISPATCH_STORE": "off"},
         cwd=directory,
         check=True,
+        capture_output=True,
+        text=True,
     )
+    read = done.stdout.splitlines()
     _, _, opened = listing.read_text().partition("from here\n")
     monkeypatch.chdir(directory)
     compiler = find_compiler("nvrtc")
     request = CompileRequest(source, Arch(90), (), (include,))
-    closure = find_includes(text.encode(), source, compiler.search_path(request), Snapshot(store))
+    closure = closure_of(text.encode(), source, read, compiler.search_path(request))
     assert closure is not None
+    assert closure.read == tuple(read)
     names = set(opened.splitlines()) - {str(source)}
     missed = [name for name in names if not _known(name, closure)]
     assert missed == []
@@ -270,14 +254,14 @@ def test_every_file_that_nvrtc_opens_is_known(
 
 
 def _known(name: str, closure: Closure) -> bool:
-    """Whether a file counts: by itself, in a tree, or because a part of its path is not there."""
+    """Whether a file counts: by itself, or because a part of its path is not there."""
     path = Path(name)
-    if name in closure.read or name in closure.absent:
-        return True
-    if any(str(parent) in (*closure.trees, *closure.absent) for parent in path.parents):
+    if name in closure.read or any(
+        str(each) in closure.looked_for for each in (path, *path.parents)
+    ):
         return True
     # NVRTC asks for a name of the working directory also by its whole path.
-    return path.parent == Path.cwd() and path.name in closure.absent
+    return path.parent == Path.cwd() and path.name in closure.looked_for
 
 
 def test_the_rule_of_dependencies_is_read() -> None:

@@ -35,12 +35,6 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files written a moment ago may be taken for settled: nothing writes them at the same time."""
-    monkeypatch.setattr(stored_build, "_TICK_NS", 0)
-
-
 Counts = dict[str, int]
 
 
@@ -299,7 +293,6 @@ def test_what_nvcc_made_is_kept_by_the_headers_that_it_names(
     results = []
     for times in (2, 2, 3, 2):
         write("factor.h", f"#define TIMES {times}")
-        time.sleep(0.02)  # a file changed in this tick might change again in it
         library = cd.build(kernel, "cuda:sm_80", compiler="nvcc", include_dirs=[include])
         results.append(data(library))
     assert counts["compiled"] == 2
