@@ -27,28 +27,19 @@ from custom_dispatch.files import SCRATCH_SUFFIX, replace_file
 from custom_dispatch.store.directory import Location, is_private, locate, make_private
 from custom_dispatch.store.key import FORMAT_VERSION, from_bytes, to_bytes
 
-_MAGIC = b"custom-dispatch entry\0\0\0"
-# Magic, format version, key, SHA-256 of everything but itself, bytes of the value.
-_HEAD = struct.Struct("<24sI32s32sQ")
+_MAGIC = b"custom-dispatch entry"
+_CHECK_BYTES = sha256().digest_size
 
 
 def write_entry(key: bytes, value: bytes) -> bytes:
     """The bytes of an entry's file."""
-    check = _checksum(FORMAT_VERSION, key, value)
-    return _HEAD.pack(_MAGIC, FORMAT_VERSION, key, check, len(value)) + value
+    return _checksum(key, value) + value
 
 
 def read_entry(data: bytes, key: bytes) -> bytes | None:
     """The value in an entry's bytes; None where they are damaged, or are another key's entry."""
-    if len(data) < _HEAD.size:
-        return None
-    magic, version, found, check, size = _HEAD.unpack_from(data)
-    if magic != _MAGIC or version != FORMAT_VERSION or size != len(data) - _HEAD.size:
-        return None
-    value = data[_HEAD.size :]
-    if check != _checksum(version, found, value) or key != found:
-        return None
-    return value
+    value = data[_CHECK_BYTES:]
+    return value if data[:_CHECK_BYTES] == _checksum(key, value) else None
 
 
 def read_private_file(path: Path, limit: int) -> bytes | None:
@@ -74,11 +65,10 @@ def read_private_file(path: Path, limit: int) -> bytes | None:
         os.close(descriptor)
 
 
-def _checksum(version: int, key: bytes, value: bytes) -> bytes:
+def _checksum(key: bytes, value: bytes) -> bytes:
+    """What shows that an entry is whole, of this format, and this key's."""
     digest = sha256(_MAGIC)
-    digest.update(struct.pack("<I", version))
-    digest.update(key)
-    digest.update(struct.pack("<Q", len(value)))
+    digest.update(struct.pack("<I32s", FORMAT_VERSION, key))
     digest.update(value)
     return digest.digest()
 
@@ -89,27 +79,11 @@ _TARGET_PART = 0.9
 _ABANDONED_NS = 3600 * 10**9
 
 
-class Clock:
-    """A clock that never goes back: the order of use, whatever the system's clock does.
-
-    It is a file whose time of modification is the latest tick given. A tick is the system's time,
-    or just after the last tick where that is later.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def touch(self, path: Path) -> None:
-        """Say that a file was used now. Where times cannot be written, order is lost: no harm."""
-        with suppress(OSError):
-            try:
-                latest = self._path.stat().st_mtime_ns
-            except FileNotFoundError:
-                self._path.touch(mode=0o600)
-                latest = 0
-            tick = max(time.time_ns(), latest + 1)
-            os.utime(path, ns=(tick, tick))
-            os.utime(self._path, ns=(tick, tick))
+def touch(path: Path) -> None:
+    """Say that a file was used now. Where times cannot be written, order is lost: no harm."""
+    now_ns = time.time_ns()
+    with suppress(OSError):
+        os.utime(path, ns=(now_ns, now_ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +115,14 @@ def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
 
     `keep`: a file that stays: the newest.
     """
-    found = sorted(items(directory), key=lambda item: item.used_ns)
-    latest = max((item.used_ns for item in found), default=0)
+    now_ns = time.time_ns()
+    # What was used while the clock was wrong may have a time to come, and goes first.
+    found = sorted(items(directory), key=lambda item: (item.used_ns <= now_ns, item.used_ns))
     total = sum(item.bytes for item in found)
     removed = 0
     aim = limit if total <= limit else limit * _TARGET_PART
     for item in found:
-        abandoned = item.path.suffix == SCRATCH_SUFFIX and item.used_ns < latest - _ABANDONED_NS
+        abandoned = item.path.suffix == SCRATCH_SUFFIX and item.used_ns < now_ns - _ABANDONED_NS
         if (total > aim and item.path != keep) or abandoned:
             with suppress(OSError):
                 item.path.unlink()
@@ -188,7 +163,6 @@ class Store:
         self.path = path
         self.limit = limit
         self.entries = path / "entries"
-        self._clock = Clock(path / "clock")
         self._warn_once = cache(_warn)
 
     def get(self, key: bytes) -> bytes | None:
@@ -197,7 +171,7 @@ class Store:
         data = read_private_file(path, self.limit)
         value = None if data is None else read_entry(data, key)
         if value is not None:
-            self._clock.touch(path)
+            touch(path)
         return value
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -219,7 +193,7 @@ class Store:
         """
         path = self._path(sha256(data).digest()).with_suffix(suffix)
         if read_private_file(path, self.limit) == data:
-            self._clock.touch(path)
+            touch(path)
         else:
             self._write(path, data)
         return path
@@ -234,7 +208,7 @@ class Store:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         replace_file(path, data)
-        self._clock.touch(path)
+        touch(path)
         first = bytes.fromhex(path.parent.name)[0]
         if first < _SIZED_BELOW or len(data) > self.limit // _LARGE_PART:
             remove_oldest(self.entries, self.limit, keep=path)
