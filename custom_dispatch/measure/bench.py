@@ -157,7 +157,6 @@ class Bench:
             moved,
             None if known is None or known.flops is None else evaluate(known.flops, dims),
             tuple(agreements),
-            sum(value.nbytes for value in inputs.values if isinstance(value, numpy.ndarray)),
             timings.get("copy"),
             "" if agreements else self._why_not_compared(reference),
         )
@@ -179,7 +178,6 @@ class Bench:
             name,
             str(self.function.type),
             str(self.device),
-            self.device.name,
             self.reason,
             "" if manifest is None else str(manifest.target_on(capability) or ""),
             reports[name].dispatches,

@@ -76,7 +76,6 @@ class Measurement:
     flops: int | None
     agreements: tuple[Agreement, ...]
 
-    argument_bytes: int = 0
     copy: Timing | None = None
     """A copy on the device that reads and writes `bytes_moved` together: what a kernel that only
     moves memory cannot be much faster than."""
@@ -106,7 +105,6 @@ class Subject:
     function: str
     type: str
     device: str
-    device_name: str
     reason: str
     """Why it is this device."""
     variant: str
