@@ -144,7 +144,8 @@ class BodyReader:
         type_name, width = read_type(stream)
         if width is not None:
             type_name = f"v{width}.{type_name}"
-        while True:
+
+        def declare() -> None:
             name = stream.name("a register's name")
             if stream.accept("<"):
                 count = stream.integer("the number of registers")
@@ -152,8 +153,8 @@ class BodyReader:
                 self._scope.declare_bank(name, count, type_name)
             else:
                 self._scope.declare_register(name, type_name)
-            if not stream.accept(","):
-                break
+
+        stream.separated(declare)
         stream.expect(";", "after a declaration of registers")
 
     def _instruction(self) -> None:

@@ -2,8 +2,8 @@
 
 from custom_dispatch.ptx import operands
 from custom_dispatch.ptx.module import Initializer, Parameter, Span, Variable
-from custom_dispatch.ptx.operand_reader import Scope, parse_float
-from custom_dispatch.ptx.stream import Kind, TokenStream, parse_integer
+from custom_dispatch.ptx.operand_reader import Scope, parse_literal
+from custom_dispatch.ptx.stream import Kind, TokenStream
 
 VARIABLE_SPACES = ("global", "const", "shared", "local", "param", "tex")
 _VECTOR_WIDTHS = {".v2": 2, ".v4": 4, ".v8": 8}
@@ -97,8 +97,8 @@ def read_variables(
         stream.skip_balanced("(", ")", "around attributes")
     align = _align(stream)
     type_name, width = read_type(stream)
-    variables: list[Variable] = []
-    while True:
+
+    def variable() -> Variable:
         name = stream.name("the variable's name")
         dims: list[int] = []
         while stream.accept("["):
@@ -107,20 +107,18 @@ def read_variables(
         if width is not None:
             dims.append(width)
         initializer = _initializer(stream, 0) if stream.accept("=") else None
-        variables.append(
-            Variable(
-                space=space,
-                name=name if scope is None else scope.declare_symbol(name),
-                type=type_name,
-                dims=tuple(dims),
-                align=align or operands.type_size(type_name) * (width or 1),
-                initializer=initializer,
-                is_extern=is_extern,
-                line=line,
-            )
+        return Variable(
+            space=space,
+            name=name if scope is None else scope.declare_symbol(name),
+            type=type_name,
+            dims=tuple(dims),
+            align=align or operands.type_size(type_name) * (width or 1),
+            initializer=initializer,
+            is_extern=is_extern,
+            line=line,
         )
-        if not stream.accept(","):
-            break
+
+    variables = stream.separated(variable)
     stream.expect(";", "after the declaration of a variable")
     return tuple(variables)
 
@@ -143,19 +141,13 @@ def _value(stream: TokenStream) -> Initializer:
     text = stream.peek().text
     if stream.peek().kind is not Kind.WORD:
         stream.fail("a value: a number or a name")
-    value = parse_integer(text)
-    if value is not None and stream.peek(1).text == "(":  # 0xFF00(name): some bits of an address
+    literal = parse_literal(text)
+    if literal is not None:
         stream.take()
-        stream.skip_balanced("(", ")", "around a name")
-        return operands.Expression(f"{text}(...)")
-    if value is not None:
-        stream.take()
-        return operands.Integer(-value if negative else value)
-    number = parse_float(text)
-    if number is not None:
-        stream.take()
-        sign = 1 << (number.width - 1) if negative else 0
-        return operands.Float(number.bits ^ sign, number.width)
+        if stream.at("("):  # 0xFF00(name): some bits of an address
+            stream.skip_balanced("(", ")", "around a name")
+            return operands.Expression(f"{text}(...)")
+        return operands.negated(literal) if negative else literal
     if stream.accept("generic"):
         stream.expect("(", "after `generic`")
         text = stream.name("a variable's name")

@@ -5,6 +5,7 @@ Variables" and 11 "Directives"), as immutable data.
 from __future__ import annotations
 
 import functools
+import math
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.ptx.operands import (
@@ -105,9 +106,7 @@ class Variable:
     @property
     def count(self) -> int:
         """Number of elements; 0 for an array without a size."""
-        total = 1
-        for dim in self.dims:
-            total *= dim
+        total = math.prod(self.dims)
         if total == 0 and isinstance(self.initializer, tuple):
             return len(self.initializer)
         return total

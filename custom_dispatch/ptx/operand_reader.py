@@ -75,7 +75,7 @@ class Scope:
         return name
 
 
-_HEX_FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
+_HEX_FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
 _DECIMAL_FLOAT = re.compile(
     r"[0-9]{1,40}\.[0-9]{0,40}(?:[eE][0-9]{1,3})?|[0-9]{1,40}[eE][0-9]{1,3}"
 )
@@ -83,13 +83,13 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _MOST_NESTED = 5
 
 
-def parse_float(text: str) -> operands.Float | None:
-    """The value of a floating-point literal, or None for any other text."""
-    match = _HEX_FLOAT.fullmatch(text)
-    if match is not None:
-        if match.group(1) is not None:
-            return operands.Float(int(match.group(1), 16), 32)
-        return operands.Float(int(match.group(2), 16), 64)
+def parse_literal(text: str) -> operands.Integer | operands.Float | None:
+    """The value of a literal, or None for any other text."""
+    value = parse_integer(text)
+    if value is not None:
+        return operands.Integer(value)
+    if _HEX_FLOAT.fullmatch(text):
+        return operands.Float(int(text[2:], 16), 4 * len(text[2:]))
     if _DECIMAL_FLOAT.fullmatch(text):
         return operands.Float(int.from_bytes(struct.pack("<d", float(text)), "little"), 64)
     return None
@@ -128,10 +128,8 @@ def _known_shape(stream: TokenStream, scope: Scope, depth: int) -> operands.Oper
         if token.text == "-":
             stream.take()
             literal = _word(stream, scope)
-            if isinstance(literal, operands.Integer):
-                return operands.Integer(-literal.value)
-            if isinstance(literal, operands.Float):
-                return operands.Float(literal.bits ^ (1 << (literal.width - 1)), literal.width)
+            if isinstance(literal, operands.Integer | operands.Float):
+                return operands.negated(literal)
         return None
     operand = _word(stream, scope)
     if isinstance(operand, operands.Symbol):
@@ -150,8 +148,7 @@ def _word(stream: TokenStream, scope: Scope) -> operands.Operand | None:
     stream.take()
     text = token.text
     if text[0].isdigit():
-        value = parse_integer(text)
-        return operands.Integer(value) if value is not None else parse_float(text)
+        return parse_literal(text)
     known = scope.register(text)
     if known is not None:
         return operands.Register(*known)
@@ -180,15 +177,10 @@ def _offset(stream: TokenStream) -> int | None:
 
 def _elements(stream: TokenStream, scope: Scope, depth: int) -> tuple[operands.Operand, ...] | None:
     closing = _CLOSING[stream.take().text]
-    elements: list[operands.Operand] = []
     if stream.accept(closing):
         return ()
-    while True:
-        elements.append(read_operand(stream, scope, depth + 1))
-        if stream.accept(closing):
-            return tuple(elements)
-        if not stream.accept(","):
-            return None
+    elements = stream.separated(lambda: read_operand(stream, scope, depth + 1))
+    return tuple(elements) if stream.accept(closing) else None
 
 
 def _address(stream: TokenStream, scope: Scope, depth: int) -> operands.Address | None:

@@ -140,6 +140,13 @@ Operand = (
 )
 
 
+def negated(literal: Integer | Float) -> Integer | Float:
+    """A literal with a minus before it."""
+    if isinstance(literal, Integer):
+        return Integer(-literal.value)
+    return Float(literal.bits ^ (1 << (literal.width - 1)), literal.width)
+
+
 def leaves(*operands: Operand) -> Iterator[Operand]:
     """What operands are made of: registers, names and literals, in the order written."""
     for operand in operands:

@@ -89,9 +89,9 @@ class _ModuleReader:
     def _target(self) -> tuple[tuple[str, ...], int]:
         stream = self._stream
         stream.expect(".target", "after `.version`")
-        target = [stream.name("an architecture such as `sm_80`")]
-        while stream.accept(","):
-            target.append(stream.name("a target option such as `debug`"))
+        target = stream.separated(
+            lambda: stream.name("an architecture such as `sm_80`, or an option")
+        )
         address_size = 32
         if stream.accept(".address_size"):
             address_size = stream.integer("32 or 64")

@@ -29,10 +29,7 @@ def live_at_waits(body: str) -> list[list[str]]:
     graph = build_graph(read_module(entry_text(body)).entries[0])
     found = live_after(graph, suspends, live_before(graph))
     return [
-        sorted(found[id(i)][1])
-        for block in graph.blocks
-        for i in block.instructions
-        if id(i) in found
+        sorted(found[id(i)]) for block in graph.blocks for i in block.instructions if id(i) in found
     ]
 
 

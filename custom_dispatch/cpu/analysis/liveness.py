@@ -17,8 +17,8 @@ from custom_dispatch.ptx import (
     written_operands,
 )
 
-Live = dict[int, tuple[Instruction, frozenset[str]]]
-"""By the ``id`` of an instruction: itself, and the registers that are live after it."""
+Live = dict[int, frozenset[str]]
+"""By the ``id`` of an instruction of a graph, the registers that are live after it."""
 
 
 def registers_of(instructions: Sequence[Instruction]) -> list[Register]:
@@ -120,7 +120,7 @@ def kept_across(instruction: Instruction | None, live: Live, keep: Iterable[Oper
     """
     if instruction is None:
         return []
-    names = live[id(instruction)][1] - writes(instruction)
+    names = live[id(instruction)] - writes(instruction)
     return sorted(names | {register.name for register in registers_in(*keep)})
 
 
@@ -130,10 +130,7 @@ def live_after(
     """The registers live just after chosen instructions.
 
     - `graph`: a kernel's basic blocks; no instruction object occurs twice in it.
-    - `chosen`: which instructions to answer for.
     - `before`: the registers live where each block starts.
-
-    Returns: by the instruction's ``id``: itself, and the names of the registers read after it.
     """
     found: Live = {}
     for block in graph.blocks:
@@ -143,7 +140,7 @@ def live_after(
             if not left:
                 break
             if chosen(instruction):
-                found[id(instruction)] = (instruction, frozenset(live))
+                found[id(instruction)] = frozenset(live)
                 left -= 1
             live -= writes(instruction)
             live |= reads(instruction)

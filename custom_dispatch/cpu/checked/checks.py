@@ -148,7 +148,7 @@ class Checks:
         if access.size == 0:
             return
         if not _ORDERING.isdisjoint(instruction.parts):
-            self.fence(b)
+            self.note(b, "fence", "%thread")
         stored = self._dropped.stored.get(id(instruction))
         if stored is not None:
             call(b, "use", CONTEXT, "%thread", stored)
@@ -248,14 +248,16 @@ class Checks:
 
     # ---- order
 
-    def fence(self, b: Builder) -> None:
-        """The thread executes a fence."""
-        call(b, "fence", CONTEXT, "%thread")
+    def note(self, b: Builder, what: str, *given: Given) -> None:
+        """Tell the monitor what happens: the name of one of its functions, and what that takes."""
+        call(b, what, CONTEXT, *given)
 
-    def come(self, b: Builder, barrier: str) -> None:
-        """The thread comes to a barrier, to wait there or not."""
+    def meeting(self, b: Builder, what: str, *given: Given) -> None:
+        """The same of barriers, where more than the whole block may meet at some: that a thread
+        comes to one or leaves it, or that all have left (`clear`).
+        """
         if self._has_meetings:
-            call(b, "come", CONTEXT, "%thread", barrier)
+            call(b, what, CONTEXT, *given)
 
     def barriers_met(self, b: Builder, free: SsaValue, alive: SsaValue) -> None:
         """The barriers whose bits are set are complete; perhaps all threads have met at one."""
@@ -263,31 +265,9 @@ class Checks:
             met = b.load(self.memory.barrier(b, number, LAST_COUNT))
             is_free = (free >> number).resize(1)
             with when(b, is_free & met.cmp("eq", alive)):
-                self.all_met(b)
-
-    def all_met(self, b: Builder) -> None:
-        """All threads of the block that there still are have met at a barrier."""
-        call(b, "all_met", CONTEXT)
-
-    def lanes_met(self, b: Builder, first: str, lanes: str, group: str) -> None:
-        """Lanes of the warp that begins with a thread have met; their bits are an i32."""
-        call(b, "lanes_met", CONTEXT, first, lanes, group)
-
-    def leave(self, b: Builder, thread: str, barrier: str) -> None:
-        """A thread goes on from a barrier."""
-        if self._has_meetings:
-            call(b, "leave", CONTEXT, thread, barrier)
-
-    def barriers_left(self, b: Builder, free: str) -> None:
-        """All threads have left the barriers whose bits are set."""
-        if self._has_meetings:
-            call(b, "clear", CONTEXT, free)
+                self.note(b, "all_met")
 
     # ---- the end
-
-    def begin_turn(self, b: Builder) -> None:
-        """A thread begins to run, or goes on."""
-        call(b, "turn", CONTEXT)
 
     def stop_block(self, b: Builder) -> None:
         """End the block, if what a thread has just found demands it."""

@@ -36,7 +36,7 @@ def _arrive(frame: Frame, number: Operand, count: Operand) -> None:
         return  # no thread of the kernel ever waits
     at = _number(frame, number)
     if frame.checks is not None:
-        frame.checks.come(frame.b, at)
+        frame.checks.meeting(b, "come", "%thread", at)
     block_memory.count_up(b, memory, at, block_memory.ARRIVED, frame.count())
     b.store(frame.integer(count, 32), memory.barrier(b, at, block_memory.NEEDED))
 
@@ -55,7 +55,7 @@ def _come(
     else:
         at = _number(frame, number)
         if frame.checks is not None:
-            frame.checks.come(frame.b, at)
+            frame.checks.meeting(b, "come", "%thread", at)
         block_memory.count_up(b, memory, at, block_memory.WAITING, frame.count())
         needed = frame.integer(given[0], 32) if given else b.const(0, 32)
         b.store(needed, memory.barrier(b, at, block_memory.NEEDED))

@@ -18,7 +18,7 @@ from custom_dispatch.cpu.text.builder import POINTER, Builder, Given, int_type
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.text.unsupported import shown, unsupported
 from custom_dispatch.cpu.threads.block_memory import MEMORY
-from custom_dispatch.cpu.threads.thread_code import ThreadCode
+from custom_dispatch.cpu.threads.thread_code import Place, ThreadCode
 from custom_dispatch.format.keys import Failure
 
 _LARGEST_F32 = 3.4028234663852886e38
@@ -28,16 +28,13 @@ FLOAT_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 class Frame:
-    """What instruction lowerings read and write.
-
-    `place`: which of a block's threads it is: its x, y and z, each an i32.
-    """
+    """What instruction lowerings read and write."""
 
     def __init__(
         self,
         builder: Builder,
         thread: ThreadCode,
-        place: tuple[str, str, str] = ("%tid_x", "%tid_y", "%tid_z"),
+        place: Place = ("%tid_x", "%tid_y", "%tid_z"),
     ) -> None:
         self.b = builder
         self.thread = thread

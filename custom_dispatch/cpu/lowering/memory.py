@@ -126,7 +126,7 @@ def lower_fence(frame: Frame) -> None:
     """`membar` and `fence`."""
     frame.b.line("llvm.fence seq_cst")
     if frame.checks is not None:
-        frame.checks.fence(frame.b)
+        frame.checks.note(frame.b, "fence", "%thread")
 
 
 def lower_is_space(frame: Frame) -> None:

@@ -2,7 +2,7 @@
 
 from custom_dispatch.cpu.text.builder import Builder
 from custom_dispatch.cpu.text.ssa_value import SsaValue
-from custom_dispatch.cpu.threads.thread_code import ThreadCode
+from custom_dispatch.cpu.threads.thread_code import Place, ThreadCode
 from custom_dispatch.ptx import SpecialRegister
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -15,13 +15,11 @@ _UPPER_CLOCKS = ("clock_hi", "globaltimer_hi")
 
 
 def special_register(
-    b: Builder, thread: ThreadCode, place: tuple[str, str, str], register: SpecialRegister
+    b: Builder, thread: ThreadCode, place: Place, register: SpecialRegister
 ) -> SsaValue | None:
     """The value of a special register, or None for one without meaning here.
 
     The clocks are the CPU's counter: they go up, in no particular unit.
-
-    `place`: which of the block's threads asks.
     """
     name, _, axis = register.name[1:].partition(".")
     block, shared = thread.kernel.block, thread.memory.shared

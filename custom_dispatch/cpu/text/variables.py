@@ -1,5 +1,6 @@
 """Variables of a PTX module as globals of the LLVM dialect (PTX ISA 9.0, section 5.4)."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 
@@ -128,9 +129,7 @@ def _nested(
     variable: Variable, values: tuple[Initializer, ...], inner: tuple[int, ...]
 ) -> list[_Piece]:
     """Values in braces, each inner pair of braces filling its part of the array."""
-    part = type_size(variable.type)
-    for dim in inner:
-        part *= dim
+    part = type_size(variable.type) * math.prod(inner)
     pieces: list[_Piece] = []
     for value in values:
         if isinstance(value, tuple):

@@ -23,10 +23,7 @@ _MAX_LOCAL_ALIGN = 16
 
 
 class Coroutine(StoppingWaits):
-    """What instruction lowerings use to make a thread wait.
-
-    `live`: by the ``id`` of an instruction: itself and the registers live after it.
-    """
+    """What instruction lowerings use to make a thread wait."""
 
     def __init__(self, frame: Frame, live: liveness.Live) -> None:
         super().__init__(frame.b, frame.b, frame.memory, THREAD_NUMBER, 16)

@@ -14,7 +14,7 @@ from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder, function
 from custom_dispatch.cpu.text.control_structures import Cell, fold, loop, when
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads import block_memory
-from custom_dispatch.cpu.threads.thread_code import ThreadCode
+from custom_dispatch.cpu.threads.thread_code import ThreadCode, place_in_block
 from custom_dispatch.format.keys import Failure
 
 
@@ -59,7 +59,7 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
         block_memory.turn_over(b, memory, alive.get())
         if thread.checks is not None:
             thread.checks.waiting.converged(b)
-            thread.checks.all_met(b)
+            thread.checks.note(b, "all_met")
         b.cond_branch(alive.get().cmp("ne", 0), "round", "ended")
     else:
         _release_barriers(b, thread, alive)
@@ -68,15 +68,11 @@ def _take_turns(b: Builder, thread: ThreadCode) -> None:
 
 def _step(b: Builder, thread: ThreadCode, number: SsaValue) -> None:
     """Run a thread until it waits or ends."""
-    width, height, _ = thread.kernel.block
-    x, y, z = number, b.const(0, 32), b.const(0, 32)
-    if thread.memory.threads != width:
-        x, row = number % width, number // width
-        y, z = row % height, row // height
+    place = place_in_block(number, thread.kernel.block)
     state = thread.memory.state(b, number)
     if thread.checks is not None:
-        thread.checks.begin_turn(b)
-    thread.call(b, "step", *((v, "i32") for v in (x, y, z, number)), (state, POINTER))
+        thread.checks.note(b, "turn")
+    thread.call(b, "step", *((v, "i32") for v in (*place, number)), (state, POINTER))
     if thread.checks is not None:
         thread.checks.stop_block(b)
 
@@ -160,9 +156,9 @@ def _release_barriers(b: Builder, thread: ThreadCode, alive: Cell) -> None:
         checks.barriers_met(b, free, alive.get())
     with block_memory.each_released(b, memory, free) as (number, barrier):
         if checks is not None:
-            checks.leave(b, number, barrier)
+            checks.meeting(b, "leave", number, barrier)
     if checks is not None:
-        checks.barriers_left(b, free)
+        checks.meeting(b, "clear", free)
     b.branch("round")
     b.block("deadlock")
     if checks is not None:
@@ -218,7 +214,7 @@ def _release_lanes(b: Builder, thread: ThreadCode, warp: _Warp, cells: list[Cell
         released.set(released.get() | same)
         if checks is not None:
             with when(b, masked):
-                checks.lanes_met(b, first, lanes, same)
+                checks.note(b, "lanes_met", first, lanes, same)
                 checks.waiting.absent(b, leader, place, mask & ~same)
         with loop(b, lanes) as lane, when(b, (same >> lane & 1).cmp("ne", 0)):
             _release_lane(b, thread, first + lane, same, votes)

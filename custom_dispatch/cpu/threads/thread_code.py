@@ -13,6 +13,7 @@ from custom_dispatch.cpu.checked.monitor import CONTEXT
 from custom_dispatch.cpu.cpu_kernel import CpuKernel
 from custom_dispatch.cpu.numbers.subnormals import wants_flushing
 from custom_dispatch.cpu.text.builder import FAILURE, POINTER, Builder
+from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY, BlockMemory
 from custom_dispatch.ptx import Entry, Instruction
 
@@ -28,6 +29,21 @@ LENGTHS = "%lengths"
 
 THREAD: Signature = tuple((f"%tid_{axis}", "i32") for axis in "xyz")
 """The function arguments that say which thread this is."""
+
+Place = tuple[str, str, str]
+"""Which thread of a block: its x, y and z, each an i32."""
+
+
+def place_in_block(number: SsaValue, block: tuple[int, int, int]) -> Place:
+    """Which thread has a number in a block of a size."""
+    width, height, depth = block
+    zero = number.b.const(0, 32)
+    if height * depth == 1:
+        return number, zero, zero
+    x, row = number % width, number // width
+    if depth == 1:
+        return x, row, zero
+    return x, row % height, row // height
 
 
 @dataclass(frozen=True, slots=True)

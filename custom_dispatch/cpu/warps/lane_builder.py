@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from custom_dispatch.cpu.analysis.bounds import compared
-from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, Given, LongFunction
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, LongFunction
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.warps.lane_distances import DistantBuilder
-from custom_dispatch.cpu.warps.lane_names import NeedsLoopError, vector_of
+from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import Value, compare, from_constants, resized, signed
 
 _IMMEDIATE: Final = frozenset({"llvm.ctlz", "llvm.cttz", "llvm.abs"})
@@ -47,10 +47,15 @@ class LaneBuilder(DistantBuilder):
         (left, right), kind = self._operands((a, b), type_name)
         return self._made(self.one.binary(operation, left, right, kind), kind)
 
-    def _operands(self, names: Sequence[str], type_name: str) -> tuple[list[str], str]:
-        """Operands as scalars, where all of them are uniform, or as vectors; and their type."""
+    def _operands(
+        self, names: Sequence[str], type_name: str, *, wide: bool = False
+    ) -> tuple[list[str], str]:
+        """Operands as scalars, where all of them are uniform, or as vectors; and their type.
+
+        `wide`: whether they are to be vectors in any case.
+        """
         values = [self.of(name) for name in names]
-        if all(value.is_uniform for value in values):
+        if not wide and all(value.is_uniform for value in values):
             return [self.base(value, type_name) for value in values], type_name
         return [self.vector(name, type_name) for name in names], vector_of(type_name)
 
@@ -83,12 +88,9 @@ class LaneBuilder(DistantBuilder):
             chosen = zip(c.constants(), x.constants(), y.constants(), strict=True)
             lanes = tuple(p if which & 1 else q for which, p, q in chosen)
             return self.name(from_constants(lanes, int(type_name[1:])))
-        if c.is_uniform and x.is_uniform and y.is_uniform:
-            p, q = self.base(x, type_name), self.base(y, type_name)
-            return self.emit(f"llvm.select {self.base(c, 'i1')}, {p}, {q} : i1, {type_name}")
-        p, q = self.vector(a, type_name), self.vector(b, type_name)
+        (yes, no), kind = self._operands((a, b), type_name, wide=not c.is_uniform)
         (by,), how = self._operands((condition,), "i1")
-        return self.varying(f"llvm.select {by}, {p}, {q} : {how}, {vector_of(type_name)}")
+        return self._made(self.emit(f"llvm.select {by}, {yes}, {no} : {how}, {kind}"), kind)
 
     def _cast(self, operation: str, a: str, source: str, target: str) -> str:
         x = self.of(a)
@@ -132,20 +134,13 @@ class LaneBuilder(DistantBuilder):
             first = compared(_GREATER[name], bounds[0], bounds[1])
             if first is not None:
                 return arguments[0 if first else 1]
-        fixed = len(values) - 1 if name in _IMMEDIATE else len(values)
-        names, kinds = [], []
-        is_uniform = all(value.is_uniform for value in values)
-        for index, (argument, type_name) in enumerate(zip(arguments, types, strict=True)):
-            if is_uniform or index >= fixed:
-                names.append(self.base(values[index], type_name))
-                kinds.append(type_name)
-            else:
-                names.append(self.vector(argument, type_name))
-                kinds.append(vector_of(type_name))
-        if is_uniform:
-            return self.one.call_intrinsic(name, names, result, kinds)
-        made = self.one.call_intrinsic(name, names, vector_of(result), kinds)
-        return self.lanes(made)
+        count = len(values) - (name in _IMMEDIATE)
+        names, kind = self._operands(arguments[:count], result)
+        kinds = [kind] * count
+        if count < len(values):
+            names.append(self.base(values[count], types[count]))
+            kinds.append(types[count])
+        return self._made(self.one.call_intrinsic(name, names, kind, kinds), kind)
 
     def long_function(self, what: str, arguments: list[SsaValue], write: LongFunction) -> SsaValue:
         if not self.one.symbol:
@@ -160,7 +155,7 @@ class LaneBuilder(DistantBuilder):
         def lanes(given: list[SsaValue]) -> SsaValue:
             body = given[0].b
             assert isinstance(body, FunctionBuilder)  # noqa: S101 - which `one` makes
-            builder = LaneBuilder(body)
+            builder = type(self)(body)
             names = [builder.lanes(name) for name in given]
             result = write([builder.named(name, type_name) for name in names])
             return body.named(builder.vector(result, type_name), kind)
@@ -172,13 +167,3 @@ class LaneBuilder(DistantBuilder):
         if isinstance(offset, int):
             offset = self.name(Value("", known=offset))
         return self.name(self.moved(pointer, offset))
-
-    def _load(self, pointer: str, type_name: str, align: int, how: str) -> str:
-        del pointer, type_name, align, how
-        raise NeedsLoopError
-
-    def store(
-        self, value: Given, pointer: str, type_name: str = "i32", align: int = 0, how: str = ""
-    ) -> None:
-        del value, pointer, type_name, align, how
-        raise NeedsLoopError

@@ -18,17 +18,16 @@ from custom_dispatch.cpu.analysis.liveness import reads, written_registers
 from custom_dispatch.cpu.lowering.frame import Frame
 from custom_dispatch.cpu.lowering.instruction_table import lower_instruction
 from custom_dispatch.cpu.lowering.waits import Waits
-from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder, bytes_of
+from custom_dispatch.cpu.text.builder import POINTER, FunctionBuilder, bytes_of
 from custom_dispatch.cpu.text.ssa_value import SsaValue
 from custom_dispatch.cpu.threads.block_memory import MEMORY
+from custom_dispatch.cpu.threads.thread_code import Place, place_in_block
 from custom_dispatch.cpu.warps.lane_builder import LaneBuilder
 from custom_dispatch.cpu.warps.lane_frame import LaneFrame
 from custom_dispatch.cpu.warps.lane_memory import MASK, LaneMemory, each_lane
 from custom_dispatch.cpu.warps.lane_names import vector_of
 from custom_dispatch.cpu.warps.lane_values import LANES, UNIFORM, Value
 from custom_dispatch.ptx import Instruction, Operand, SpecialRegister, named_by, registers_in
-
-Place = tuple[str, str, str]
 
 FIRST = "%first"
 """The argument that holds the number of the warp's first thread."""
@@ -133,7 +132,7 @@ class LaneLoop(Waits):
         variables = {name: self._variable(handle) for name, handle in self._variables.items()}
         self.frame.rebind(slots, variables)
         block = warp.thread.kernel.block
-        self.frame.place_in_block = place_of_lane(b, block, self._lane)
+        self.frame.place_in_block = place_in_block(b.binary("add", FIRST, self._lane), block)
 
     def _variable(self, handle: str) -> str:
         value = self._lanes.of(handle)
@@ -190,20 +189,8 @@ class LaneLoop(Waits):
         return b.load(b.element(self._shown(word), lane, 4))
 
 
-def place_of_lane(b: Builder, block: tuple[int, int, int], lane: str) -> Place:
-    """Which thread of a block of a size one lane of the warp is, in code for one lane."""
-    width, height, depth = block
-    number, zero = b.binary("add", FIRST, lane), b.const(0, 32)
-    if height * depth == 1:
-        return number, zero, zero
-    x, row = number % width, number // width
-    if depth == 1:
-        return x, row, zero
-    return x, row % height, row // height
-
-
 def place_of_warp(b: LaneBuilder, block: tuple[int, int, int]) -> Place:
-    """The same of all lanes."""
+    """Which threads of a block of a size the warp's lanes are: `place_in_block` of them all."""
     width, height, depth = block
     zero = b.const(0, 32)
     last = (width * height * depth - 1) // LANES * LANES

@@ -240,7 +240,7 @@ def _in_turn(what: str, type_name: str, align: int, how: str) -> list[str]:
     """The lines of a function in which each lane of a mask loads or stores by itself."""
     b = FunctionBuilder()
     size = bytes_of(type_name)
-    with each_lane(LaneBuilder(b), b.named(MASK, "i32")) as lane:
+    with each_lane(LaneMemory(b), b.named(MASK, "i32")) as lane:
         place = b.load(b.element(_ADDRESSES, lane, 8), POINTER)
         part = b.element(_VALUES, lane, size)
         if what == "load":

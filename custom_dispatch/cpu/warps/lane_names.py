@@ -9,9 +9,9 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NoReturn
 
-from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder, Given
+from custom_dispatch.cpu.text.builder import POINTER, Builder, FunctionBuilder
 from custom_dispatch.cpu.warps.lane_values import LANES, Distances, Lanes, Value, wrapped
 
 _NAME: Final = re.compile(r"%[\w~]+")
@@ -209,17 +209,10 @@ class LaneNames(Builder):
         self._check(text)
         return self.one.value(text)
 
-    def block(self, label: str, *arguments: tuple[str, str]) -> None:
-        del label, arguments
+    def _has_none(self, *_: object, **__: object) -> NoReturn:
         raise NeedsLoopError
 
-    def branch(self, label: str, *arguments: tuple[Given, str]) -> None:
-        del label, arguments
-        raise NeedsLoopError
-
-    def cond_branch(self, condition: str, yes: str, no: str) -> None:
-        del condition, yes, no
-        raise NeedsLoopError
+    block = branch = cond_branch = _has_none
 
 
 @functools.lru_cache(maxsize=1024)

@@ -65,7 +65,7 @@ def _first_plan(thread: ThreadCode, live: Sequence[frozenset[str]]) -> WarpPlan:
     """What is known before the first pass: no branch whose lanes go apart."""
     graph = thread.graph
     after = liveness.live_after(graph, is_barrier, live)
-    kept = frozenset(name for _, names in after.values() for name in names)
+    kept = frozenset[str]().union(*after.values())
     local = liveness.local_registers(graph, is_barrier)
     named = [liveness.registers_of(block.instructions) for block in graph.blocks]
     registers = tuple(tuple(r.name for r in found if r.name not in local) for found in named)

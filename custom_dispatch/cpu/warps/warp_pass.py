@@ -19,15 +19,10 @@ from custom_dispatch.cpu.warps.lane_values import FULL, LANES
 from custom_dispatch.cpu.warps.warp_branches import WarpBranches
 from custom_dispatch.cpu.warps.warp_plan import WarpPlan
 from custom_dispatch.cpu.warps.warp_waits import WARP_NUMBER, WarpWaits
-from custom_dispatch.ptx import Instruction
+from custom_dispatch.ptx import ONLY_COMPUTES, Instruction
 
 _IN_TURN = frozenset({"atom", "red", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "match"})
 """Instructions that each lane does by itself, even where all lanes hold the same."""
-_EFFECTS = frozenset(
-    {"ld", "ldu", "st", "atom", "red", "cp", "trap", "bar", "barrier", "shfl", "vote", "match"}
-    | {"activemask", "redux", "elect", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"}
-)
-"""Instructions that must not happen where no lane is active."""
 _WITH_CARRY = ("addc", "subc", "madc")
 _LONG_BLOCK = 400
 """Operations of a basic block beyond which it is cut."""
@@ -228,4 +223,6 @@ class WarpPass:
 
 
 def _has_effects(instruction: Instruction) -> bool:
-    return instruction.parts[0] in _EFFECTS and not instruction.opcode.startswith("ld.param.")
+    """Whether it must not happen where no lane is active."""
+    harmless = instruction.parts[0] in ONLY_COMPUTES
+    return not harmless and not instruction.opcode.startswith("ld.param.")

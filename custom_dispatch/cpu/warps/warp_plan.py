@@ -21,7 +21,7 @@ class WarpPlan:
     lasting: frozenset[str]
     """Registers written once and read after barriers."""
     live_after: Live
-    """By the ``id`` of a barrier: itself and the registers live after it."""
+    """What is live after barriers."""
     exits: frozenset[int]
     """The blocks that do nothing but end a thread."""
     forms: dict[str, Form] = field(default_factory=dict)

@@ -25,8 +25,7 @@ WARP_NUMBER = "%warp"
 class WarpWaits(StoppingWaits):
     """What instruction lowerings use to make a warp wait.
 
-    - `live`: by the ``id`` of an instruction: itself and the registers live after it.
-    - `cells`: places of the active lanes and of those that have not ended, as bits.
+    `cells`: places of the active lanes and of those that have not ended, as bits.
     """
 
     def __init__(self, frame: LaneFrame, live: Live, cells: tuple[str, str]) -> None:
