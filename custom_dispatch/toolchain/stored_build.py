@@ -95,9 +95,12 @@ class StoredBuild:
             store.count(hit=False)
             compiled = self._compile(compiler, request)
             found = closure_of(source, request.source, compiled.headers, search)
-            if found is not None and self._is_as_before(found, request.source, source):
+            if found is None:
+                return compiled
+            key = self._key(base, found)  # of the files before it is asked whether they changed
+            if self._is_as_before(found, request.source, source):
                 self._note(source, found)
-                store.save(self._key(base, found), compiled)
+                store.save(key, compiled)
                 if found not in known.latest:
                     store.save(base, _Closures((found, *known.latest)[:_MAX_CLOSURES]))
             return compiled

@@ -17,7 +17,7 @@ import custom_dispatch as cd
 from custom_dispatch import process
 from custom_dispatch.errors import SourceError, ToolTimeoutError
 from custom_dispatch.files import SCRATCH_SUFFIX
-from custom_dispatch.store import StoreWarning
+from custom_dispatch.store import Closure, StoreWarning
 from custom_dispatch.toolchain import ptxas, stored_build, validate
 from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
 from custom_dispatch.toolchain.nvcc import Nvcc
@@ -245,6 +245,24 @@ def test_a_change_during_the_compilation_is_not_kept(
     monkeypatch.setattr(Nvrtc, "compile", edited_meanwhile)
     stale = data(cd.build(kernel, "cuda:sm_80"))
     monkeypatch.setattr(Nvrtc, "compile", real)
+    assert data(cd.build(kernel, "cuda:sm_80")) != stale
+
+
+def test_a_change_after_that_is_no_part_of_what_is_kept(
+    declare: Declare, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = declare(source=write("scale.cu", WITH_HEADER))
+    write("factor.h", "#define TIMES 2")
+    real = stored_build.is_older
+
+    def edited_then(closure: Closure, time_ns: int) -> bool:
+        found = real(closure, time_ns)
+        write("factor.h", "#define TIMES 3")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored_build, "is_older", edited_then)
+        stale = data(cd.build(kernel, "cuda:sm_80"))
     assert data(cd.build(kernel, "cuda:sm_80")) != stale
 
 
