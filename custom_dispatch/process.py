@@ -67,6 +67,15 @@ class Completed:
     stdout: bytes
     stderr: str
 
+    @property
+    def how(self) -> str:
+        """What became of it, after its name: "was ended by SIGKILL"."""
+        if self.returncode >= 0:
+            return f"ended with status {self.returncode}"
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(-self.returncode).name}"
+        return f"was ended by signal {-self.returncode}"
+
 
 class Started:
     """A program that runs and waits for its standard input; ended if it is left without."""

@@ -135,7 +135,7 @@ def _devices(built: tuple[int, int] | None) -> list[Row]:
     if problem is not None:
         # Nobody who hides a GPU expects it to work.
         rows.append(Row("cuda", "no", problem, bool(present) and VISIBLE_DEVICES not in os.environ))
-    hidden = "" if len(present) <= len(driver.gpus) else _hidden(VISIBLE_DEVICES, listed(present))
+    hidden = "" if len(present) <= len(driver.gpus) else _hidden(listed(present))
     for device in devices():
         note = _BEST_FOR_CPU if device.kind == "cpu" else hidden
         if device.index:
@@ -147,9 +147,9 @@ def _devices(built: tuple[int, int] | None) -> list[Row]:
 _BEST_FOR_CPU = "the target cpu:host makes code for just this CPU"
 
 
-def _hidden(variable: str, present: str) -> str:
-    value = os.environ.get(variable)
-    return f"this machine has {present}" + (f"; {variable} is {value!r}" if value else "")
+def _hidden(present: str) -> str:
+    value = os.environ.get(VISIBLE_DEVICES)
+    return f"this machine has {present}" + (f"; {VISIBLE_DEVICES} is {value!r}" if value else "")
 
 
 def _store() -> Row:

@@ -10,11 +10,10 @@ from custom_dispatch import errors
 from custom_dispatch.eager.call import call
 from custom_dispatch.eager.reference import reference_results
 from custom_dispatch.kernel.binding import grids_for, output_shapes
-from custom_dispatch.kernel.evaluation import holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.measure.comparison import agreement
-from custom_dispatch.measure.inputs import elements, random_value
+from custom_dispatch.measure.inputs import elements, random_value, why_not_taken
 
 SIZES = (0, 1, 7, 64, 1000)
 """The values each dim takes: empty, one, less than a block, whole blocks, a partial last block."""
@@ -95,16 +94,15 @@ def _is_callable(kernel: Kernel, dims: dict[str, int]) -> bool:
 
     n - 1 has none for n = 0.
     """
+    if why_not_taken(kernel, dims):
+        return False
     try:
-        if not all(holds(condition, dims) for condition in kernel.requires):
-            return False
         shapes = output_shapes(kernel, dims)
-        grids = grids_for(kernel, dims)
         if elements(kernel, dims) > _MOST_ELEMENTS:
             return False
-    except (errors.CallError, errors.DeclarationError):
+    except errors.DeclarationError:
         return False
-    launches = all(0 not in grid for grid in grids)
+    launches = all(0 not in grid for grid in grids_for(kernel, dims))
     return launches or all(0 in shape for shape in shapes.values())
 
 

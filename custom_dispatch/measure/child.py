@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import struct
 import sys
 from typing import Any, BinaryIO
@@ -103,7 +102,8 @@ class Child:
                 sys.stderr.write(said)
             return self._read(json.loads(answer))
         self._process = None
-        raise ChildEndedError(_end_of(answer.returncode, answer.stderr))
+        last = "" if answer.returncode < 0 else answer.stderr.strip().rpartition("\n")[2]
+        raise ChildEndedError(f"its process {answer.how}" + (last and f": {last}"))
 
     def _read(self, found: dict[str, Any]) -> Any:
         if "lost" in found:
@@ -113,13 +113,6 @@ class Child:
             kind, *words = found["error"]
             raise errors.rebuild(getattr(errors, kind), *words)
         return found["returned"]
-
-
-def _end_of(status: int, said: str) -> str:
-    if status < 0:
-        return f"its process was ended by {signal.Signals(-status).name}"
-    last = (said.strip().splitlines() or ["it said nothing"])[-1]
-    return f"its process ended with status {status}: {last}"
 
 
 def serve(answerer: object, answers: BinaryIO) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy
 
-from custom_dispatch.errors import CallError
+from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.kernel.binding import bind_dims, grids_for, output_shapes, struct_numbers
 from custom_dispatch.kernel.dtypes import ElementType, of_numpy
-from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.time_model import bytes_of
@@ -61,6 +61,18 @@ def check_dims(kernel: Kernel, dims: Mapping[str, int], option: str, apart: str)
             if names
             else f"leave {option} out.",
         )
+
+
+def why_not_taken(kernel: Kernel, dims: Mapping[str, int]) -> str:
+    """Why a kernel does not take a call of some sizes; empty if it does."""
+    try:
+        for condition in kernel.requires:
+            if not holds(condition, dims):
+                return f"requires {condition}, which does not hold{for_values(condition, dims)}"
+        grids_for(kernel, dims)
+    except (CallError, DeclarationError) as error:
+        return error.found
+    return ""
 
 
 def inputs_for_kernel(

@@ -17,12 +17,11 @@ import numpy
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.eager.reference import reference_results
-from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationError, DeviceError
+from custom_dispatch.errors import CustomDispatchError, DeclarationError, DeviceError
 from custom_dispatch.files import temporary_directory
-from custom_dispatch.kernel.binding import grids_for
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.description import describe
-from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.expected import Expected
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.target import Target
@@ -30,7 +29,13 @@ from custom_dispatch.kernel.tuning import Measured, MeasuredSizes, Result
 from custom_dispatch.kernel.tuning_table import sizes_said
 from custom_dispatch.measure.child import START_S, Child, ChildEndedError
 from custom_dispatch.measure.comparison import sample_of, write_samples
-from custom_dispatch.measure.inputs import bytes_moved, check_dims, elements, inputs_for_kernel
+from custom_dispatch.measure.inputs import (
+    bytes_moved,
+    check_dims,
+    elements,
+    inputs_for_kernel,
+    why_not_taken,
+)
 from custom_dispatch.measure.time_fit import fitted
 from custom_dispatch.measure.tune_candidates import Candidate, build_each, distinct, read_objects
 from custom_dispatch.measure.tune_child import Effort
@@ -128,7 +133,7 @@ def is_worth_measuring(choice: Choice, dims: Dims) -> bool:
     return (
         bytes_moved(first, dims) <= _MOST_BYTES
         and _operations(first, dims) <= _MOST_FLOPS
-        and not all(_not_taken(kernel, dims) for kernel in choice.kernels)
+        and not all(why_not_taken(kernel, dims) for kernel in choice.kernels)
     )
 
 
@@ -145,7 +150,7 @@ def _reference(choice: Choice, dims: Dims, effort: Effort, path: Path) -> Path |
     """
     if not effort.with_reference:
         return None
-    able = (item for item in choice.kernels if item.reference and not _not_taken(item, dims))
+    able = (item for item in choice.kernels if item.reference and not why_not_taken(item, dims))
     kernel = next(able, None)
     if kernel is None or _operations(kernel, dims) > _MOST_OPERATIONS:
         return None
@@ -231,7 +236,7 @@ class Runner:
         problems = {
             index: problem
             for index, kernel in enumerate(self._kernels)
-            if (problem := self._problems[index] or _not_taken(kernel, dims))
+            if (problem := self._problems[index] or why_not_taken(kernel, dims))
         }
         seconds: dict[int, float] = {}
         kept = [i for i, kernel in enumerate(self._kernels) if kernel.name not in without]
@@ -301,18 +306,6 @@ class Runner:
             return alone
         found = {int(index): float(value) for index, value in answer.items()}
         return {index: value for index, value in found.items() if 0 < value < math.inf}
-
-
-def _not_taken(kernel: Kernel, dims: Dims) -> str:
-    """Why a kernel does not take a call of these sizes."""
-    try:
-        for condition in kernel.requires:
-            if not holds(condition, dims):
-                return f"requires {condition}, which does not hold{for_values(condition, dims)}"
-        grids_for(kernel, dims)
-    except (CallError, DeclarationError) as error:
-        return error.found
-    return ""
 
 
 def _launched(kernel: Kernel, library: Library, target: Target) -> tuple[bytes, str]:

@@ -178,15 +178,15 @@ _SYMBOL_BYTES = 24
 _EIFMT_BVAL, _EIFMT_SVAL = 2, 4
 _EIATTR_MAX_THREADS = 0x05
 _EIATTR_REQNTID = 0x10
-_EIATTR_MIN_STACK_SIZE = 0x12
 _EIATTR_PARAM_CBANK = 0x0A
 KPARAM_INFO = 0x17
 """Of each parameter: 32 bits, ordinal, first byte, and a word whose upper 14 bits are its size."""
 KPARAM_INFO_V2 = 0x45
 """The same in kernels of CUDA 13.4 that have tensor maps; the size is the word's lower 16 bits."""
-_EIATTR_REGCOUNT = 0x2F
 _EIATTR_CTA_PER_CLUSTER = 0x3D
 _EIATTR_NUM_BARRIERS = 0x4C
+# REGCOUNT and MIN_STACK_SIZE: of any kernel, in one section for all.
+_AMOUNTS = {0x2F: "registers", 0x12: "stack_bytes"}
 _ALL_INFO = ".nv.info"
 INFO = ".nv.info."
 _CONSTANTS = re.compile(r"\.nv\.constant\d+\.(.*)", re.ASCII | re.DOTALL)
@@ -267,37 +267,30 @@ def read_sections(data: bytes) -> Iterator[_Section]:
 
 def _amounts(sections: dict[str, _Section]) -> dict[str, KernelResources]:
     """What each kernel takes, but for its barriers."""
-    kernels = {
-        name.removeprefix(INFO): KernelResources(
-            name.removeprefix(INFO), spill_stores_bytes=None, spill_loads_bytes=None
-        )
-        for name in sections
-        if name.startswith(INFO)
+    found: dict[str, dict[str, int]] = {
+        name.removeprefix(INFO): {} for name in sections if name.startswith(INFO)
     }
     reserved = _RESERVED_BYTES if _RESERVED in sections else 0
     for name, section in sections.items():
         match = _CONSTANTS.fullmatch(name)
-        if match is not None and match[1] in kernels:
-            kernel = kernels[match[1]]
-            total = kernel.constant_bytes + section.size
-            kernels[match[1]] = replace(kernel, constant_bytes=total)
-        kernel_name = name.removeprefix(_SHARED)
-        if name.startswith(_SHARED) and kernel_name in kernels:
-            shared = max(section.size - reserved, 0)
-            kernels[kernel_name] = replace(kernels[kernel_name], static_shared_bytes=shared)
+        if match is not None and match[1] in found:
+            amounts = found[match[1]]
+            amounts["constant_bytes"] = amounts.get("constant_bytes", 0) + section.size
+        kernel = name.removeprefix(_SHARED)
+        if name.startswith(_SHARED) and kernel in found:
+            found[kernel]["static_shared_bytes"] = max(section.size - reserved, 0)
     names = _symbols(sections)
     for attribute, value, _ in attributes(
         sections[_ALL_INFO].content if _ALL_INFO in sections else b""
     ):
-        if attribute not in (_EIATTR_REGCOUNT, _EIATTR_MIN_STACK_SIZE):
-            continue
-        symbol, amount = struct.unpack_from("<II", value)
-        name = names[symbol]
-        if name in kernels and attribute == _EIATTR_REGCOUNT:
-            kernels[name] = replace(kernels[name], registers=amount)
-        elif name in kernels:
-            kernels[name] = replace(kernels[name], stack_bytes=amount)
-    return kernels
+        if attribute in _AMOUNTS:
+            symbol, amount = struct.unpack_from("<II", value)
+            if names[symbol] in found:
+                found[names[symbol]][_AMOUNTS[attribute]] = amount
+    return {
+        name: KernelResources(name, spill_stores_bytes=None, spill_loads_bytes=None, **amounts)
+        for name, amounts in found.items()
+    }
 
 
 def _symbols(sections: dict[str, _Section]) -> list[str]:

@@ -7,10 +7,8 @@ build has one: NVRTC takes turns with itself within a process, so that two threa
 of the time of one, and two processes in half.
 """
 
-import contextlib
 import marshal
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,7 +89,7 @@ class NvrtcProcess:
                 self.end()
                 if found.returncode < 0:
                     raise SourceError("NVRTC was ended while it started.")
-                raise self._does_not_load(found.stderr.strip() or _how(found.returncode))
+                raise self._does_not_load(found.stderr.strip() or found.how)
             try:
                 release, capabilities = marshal.loads(found)  # noqa: S302 - our own program's
             except (EOFError, TypeError, ValueError) as problem:
@@ -119,8 +117,7 @@ class NvrtcProcess:
             self.end()
             lines = [line for line in found.stderr.splitlines() if not exists(Path(line.strip()))]
             raise SourceError(
-                f"NVRTC {_how(found.returncode)} while it compiled `{asked.name}`, without an "
-                "answer.",
+                f"NVRTC {found.how} while it compiled `{asked.name}`, without an answer.",
                 next_step="try again; if it ends so each time, compile with nvcc.",
                 log="\n".join(lines),
             )
@@ -145,11 +142,3 @@ class NvrtcProcess:
             f"NVRTC at `{self._libraries[-1]}` cannot be loaded: {why}",
             next_step=install_step("cuda"),
         )
-
-
-def _how(returncode: int) -> str:
-    if returncode >= 0:
-        return f"ended with status {returncode}"
-    with contextlib.suppress(ValueError):
-        return f"was ended by {signal.Signals(-returncode).name}"
-    return f"was ended by signal {-returncode}"

@@ -4,7 +4,7 @@ ptxas is the one judge of PTX without a driver: the driver holds the same assemb
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -149,21 +149,10 @@ def _where(ptx: bytes, log: str) -> str:
     match = _LINE.search(log)
     if match is None:
         return ""
-    line = int(match[1])
-    function = ""
-    for number, name in _functions(ptx):
-        if number > line:
-            break
-        function = name
-    return f": kernel `{function}`, line {line}" if function else f": line {line}"
-
-
-def _functions(ptx: bytes) -> Iterator[tuple[int, str]]:
-    text = ptx.decode("utf-8", "replace")
-    for number, line in enumerate(text.splitlines(), 1):
-        match = re.search(r"\.entry\s+([\w$%]+)", line)
-        if match is not None:
-            yield number, match[1]
+    before = ptx.decode("utf-8", "replace").splitlines()[: int(match[1])]
+    kernels = re.findall(r"\.entry\s+([\w$%]+)", "\n".join(before))
+    kernel = f"kernel `{kernels[-1]}`, " if kernels else ""
+    return f": {kernel}line {match[1]}"
 
 
 # fatbinary's words for the kinds.

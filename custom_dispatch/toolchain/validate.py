@@ -1,6 +1,5 @@
 """Checking an object before anything is built on it: it assembles, and is what was declared."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -26,7 +25,7 @@ from custom_dispatch.ptx.rewrite import (
 from custom_dispatch.toolchain.cubin_parameters import in_order, order_of
 from custom_dispatch.toolchain.entry_point import check_types
 from custom_dispatch.toolchain.images import CubinKernel, describe_image, fatbin_parts, read_cubin
-from custom_dispatch.toolchain.library import Form, Object, with_version
+from custom_dispatch.toolchain.library import Form, Object, stated_version, with_version
 from custom_dispatch.toolchain.ptxas import Assembly, assemble
 
 _AS_IT_IS = Form()
@@ -207,8 +206,7 @@ def _assemble(ptx: bytes, arch: Arch, given: bytes, *, is_foreign: bool) -> Asse
     """Assemble PTX of any release, which may have been given for another architecture; that of
     other compilers as PTX that more drivers read, if it is that.
     """
-    stated = re.search(rb"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", ptx, re.MULTILINE)
-    if is_foreign and stated is not None and (int(stated[1]), int(stated[2])) > _OF_CUDA_13:
+    if is_foreign and (stated_version(ptx) or _OF_CUDA_13) > _OF_CUDA_13:
         with suppress(PtxError):
             return assemble(with_version(ptx, _OF_CUDA_13), arch)
     try:
