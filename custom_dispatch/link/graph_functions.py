@@ -1,5 +1,6 @@
 """Functions of a model that become graphs: see `ir/graph_interface.py`."""
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import NEXT, Interface
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.call_site import place_of
-from custom_dispatch.link.operations import name_of, operations_of, type_of
+from custom_dispatch.link.operations import name_of, operations_of, outwards, type_of
 from custom_dispatch.link.states import (
     check_kinds,
     check_states,
@@ -76,10 +77,8 @@ def read_on_device(function: ir.Operation) -> None:
 
 def _is_within_tensor(op: Any, function: Any) -> bool:
     """Whether an operation is in the body of one over tensors, and so runs on the device."""
-    while (op := op.parent.operation) != function:
-        if op.name.startswith(_OVER_TENSORS):
-            return True
-    return False
+    around = itertools.takewhile(lambda each: each != function, outwards(op.parent))
+    return any(each.name.startswith(_OVER_TENSORS) for each in around)
 
 
 def write_graphs(

@@ -1,7 +1,7 @@
 """Operations of a model, at any depth: found by their names, and made."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -44,6 +44,13 @@ def operations_of(root: ir.Module | ir.Operation, *names: str) -> list[ir.Operat
 
     root.operation.walk(visit)
     return found
+
+
+def outwards(op: Any) -> Iterator[ir.Operation]:
+    """An operation, the one that it is in, and so on, without the module."""
+    while op is not None and op.parent is not None:
+        yield op.operation
+        op = op.parent
 
 
 def has_operation(root: ir.Module | ir.Operation, *beginnings: str) -> bool:

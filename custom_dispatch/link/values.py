@@ -5,7 +5,10 @@ twice. So a value that an operation computes may turn out to be one that was the
 the same buffer.
 """
 
+import tomllib
 from collections.abc import Container, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
@@ -15,27 +18,12 @@ from custom_dispatch.link.operations import functions_of, is_declaration, is_pub
 from custom_dispatch.reachable import reachable
 
 _LINALG = "linalg."
-# By the beginnings of their names: what adds up products, or fills.
-_NEVER_OPERANDS = tuple(
-    _LINALG + name
-    for name in (
-        "batch_", "conv", "depthwise_conv", "dot", "fill", "matmul", "matvec", "mmt4d", "pooling",
-        "quantized_", "softmax", "vecmat",
-    )
-)  # fmt: skip
-_NEW = ("arith.constant", "tensor.empty", "tensor.splat", "tensor.extract", "linalg.index")
-# Of two values that vary, and the number with which each is its first operand (or its second, where
-# they can be exchanged): MLIR's folders, mlir/lib/Dialect/Arith/IR/ArithOps.cpp and Math.
-_NEUTRAL = {
-    "arith.addf": 0.0,
-    "arith.subf": 0.0,
-    "arith.mulf": 1.0,
-    "arith.divf": 1.0,
-    "math.powf": 1.0,
-}
-_YIELDS = ("linalg.yield", "scf.yield", "tensor.yield", "scf.condition")
-# What undoes itself, or what another one does, or does nothing done twice.
-_UNDONE = ("math.absf", "math.ceil", "math.floor", "math.round", "math.roundeven", "math.trunc")
+
+
+@cache
+def _known_operations() -> dict[str, Any]:
+    """What is known of operations by their names: `values.toml`."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def values_from_outside(module: ir.Module) -> set[ir.Value]:
@@ -58,7 +46,7 @@ def _computed_from(value: ir.Value) -> Iterator[ir.Value]:
     for use in value.uses:
         op = use.owner.operation
         yield from op.results
-        parent = op.parent.operation if op.name in _YIELDS else None
+        parent = op.parent.operation if op.name in _known_operations()["yields"] else None
         if parent is not None and parent.name == "scf.while":  # one half yields to the other
             yield from parent.results
             yield from (each for region in parent.regions for each in region.blocks[0].arguments)
@@ -103,30 +91,30 @@ def may_become(value: Any, outside: Container[ir.Value]) -> Sequence[ir.Value] |
         owner = value.owner.owner.operation
         is_element = owner.name.startswith(_LINALG)
         return [owner.operands[value.arg_number]] if is_element else None
-    op = value.owner.operation
-    if op.name in _NEW or op.name.startswith(_NEVER_OPERANDS):
+    op, known = value.owner.operation, _known_operations()
+    if op.name in known["new"] or op.name.startswith(tuple(known["never_operands"])):
         return ()
     if op.name.startswith(_LINALG):
         if not op.regions or not list(op.regions[0].blocks):
             return list(op.operands)
         block = op.regions[0].blocks[0]
         return [last_of(block).operands[value.result_number]]
-    if op.name in _NEUTRAL:
+    if op.name in known["neutral"]:
         return _beside_neutral(op, outside)
     if op.name.startswith("math."):
-        return list(op.operands) if op.name in _UNDONE else ()
+        return list(op.operands) if op.name in known["undone"] else ()
     # Casts and signs may be undone, and of integers anything may.
     return list(op.operands) if op.name.startswith("arith.") else None
 
 
 def _beside_neutral(op: ir.Operation, outside: Container[ir.Value]) -> list[ir.Value]:
     """The operands beside which the other one may be found to be neutral."""
-    first, second = op.operands
+    (first, second), neutral = op.operands, _known_operations()["neutral"][op.name]
     pairs = [(first, second)]
     if op.name in ("arith.addf", "arith.mulf"):
         pairs.append((second, first))
     return [
         kept
         for kept, other in pairs
-        if other not in outside and as_written(other) in (None, _NEUTRAL[op.name])
+        if other not in outside and as_written(other) in (None, neutral)
     ]

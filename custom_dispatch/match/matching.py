@@ -15,7 +15,7 @@ from iree.compiler import ir
 
 from custom_dispatch.link import constants
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, outwards
 from custom_dispatch.match import operation_differences, whole
 from custom_dispatch.match.conditions import Solved, said, solve
 from custom_dispatch.match.example import Example
@@ -166,6 +166,10 @@ class Matcher:
             self.miss = Miss(at, said, share)
         return []
 
+    def _is_another(self, pair: Pair, state: State, *said: Any) -> _Ways:
+        """What the model has in the place of a value; `said`: what the pattern has there."""
+        return self._differs(pair.at, state, *pair.said, *said)
+
     # -- values
 
     def _ways(self, pair: Pair, state: State) -> _Ways:
@@ -195,16 +199,15 @@ class Matcher:
         if constants.is_constant(mine) and (array := self._example.held.array(wanted)) is not None:
             if wanted.type == found.type and self._held.is_equal(found, array):
                 return [((), state)]
-            return self._differs(pair.at, state, *pair.said, " is not the pattern's constant")
+            return self._is_another(pair, state, " is not the pattern's constant")
         its = constants.owner_of(found)
         if its is None:
             wanted = "none" if mine.name == "torch.constant.none" else kind_of(mine)
-            return self._differs(pair.at, state, *pair.said, f", where the pattern has {wanted}")
-        if its in state.operations.get(mine, ()):
-            same = ir.OpResult(wanted).result_number == ir.OpResult(found).result_number
-            return [((), state)] if same else self._differs(its, state, "it is another result")
+            return self._is_another(pair, state, f", where the pattern has {wanted}")
         if ir.OpResult(wanted).result_number != ir.OpResult(found).result_number:
             return self._differs(its, state, "it is another result")
+        if its in state.operations.get(mine, ()):
+            return [((), state)]
         return self._operation(pair, mine, its, state)
 
     def _operand(self, pair: Pair, state: State) -> _Ways:
@@ -220,8 +223,9 @@ class Matcher:
         if not fits(pair.wanted.type, found.type, any_sizes=self._any_sizes):
             wanted = "another rank or element type" if self._loose else shown(pair.wanted.type)
             if builtin_type(found.type) is None:
-                what = (*pair.said, f", where the pattern has its operand `{name}`")
-                return self._differs(pair.at, state, *what)
+                return self._is_another(
+                    pair, state, f", where the pattern has its operand `{name}`"
+                )
             return self._differs(
                 pair.at, state, f"`{name}` is ", found.type, f", and in the pattern {wanted}"
             )
@@ -235,19 +239,13 @@ class Matcher:
         """Whether a value is there where the call is to be: not only within a part of the place."""
         own = constants.owner_of(value)
         block = value.owner if own is None else own.block
-        op: Any = self._root
-        while op is not None and op.name != "builtin.module":
-            if op.block == block:
-                return True
-            op = op.parent.operation if op.parent is not None else None
-        return False
+        return any(op.block == block for op in outwards(self._root))
 
     def _hole(self, name: str, pair: Pair, state: State) -> _Ways:
         element = constants.element_of(pair.found)
         is_index = str(pair.found.type) == str(pair.wanted.type) == "!torch.int"
         if element is None and not is_index:
-            what = f", where the pattern has a number for `{name}`"
-            return self._differs(pair.at, state, *pair.said, what)
+            return self._is_another(pair, state, f", where the pattern has a number for `{name}`")
         if not self._fits(pair):
             return self._differs(
                 pair.at,
@@ -286,8 +284,7 @@ class Matcher:
         )
         if found is None or not (is_same or self._loose):
             joined = ", and in the pattern" if pair.name else ", where the pattern has"
-            what = f"{joined} {constants.shortest(constants.number_of(element))}"
-            return self._differs(pair.at, state, *pair.said, what)
+            return self._is_another(pair, state, f"{joined} ", element)
         return [((), state)]
 
     def _fits(self, pair: Pair) -> bool:
@@ -301,14 +298,13 @@ class Matcher:
 
     def _operation(self, pair: Pair, mine: ir.Operation, its: ir.Operation, state: State) -> _Ways:
         kind, other = kind_of(mine), kind_of(its)
+        in_list = kind == other == "torch.prim.ListConstruct"  # one argument of another operation
+        if (kind != other and "torch.constant." in mine.name + its.name) or (
+            in_list and len(mine.operands) != len(its.operands)
+        ):
+            return self._is_another(pair, state, ", and in the pattern ", mine.result)
         if kind != other:
-            if "torch.constant." in mine.name + its.name:
-                what = (*pair.said, ", and in the pattern ", mine.result)
-                return self._differs(pair.at, state, *what)
             return self._differs(its, state, f"it has {other} where the pattern has {kind}")
-        if mine.name == "torch.prim.ListConstruct" and len(mine.operands) != len(its.operands):
-            what = (*pair.said, ", and in the pattern ", mine.result)
-            return self._differs(pair.at, state, *what)
         different = operation_differences.other_form(self._example, mine, its, loose=self._loose)
         if different:
             return self._differs(its, state, *different)
@@ -334,29 +330,18 @@ class Matcher:
                 continue
             more, bound = inner
             words = self._example.words(kind)
-            in_list = mine.name == "torch.prim.ListConstruct"  # one argument of another operation
-            pairs = tuple(
-                replace(pair, wanted=mine.operands[index], found=its.operands[other])
-                if in_list
-                else Pair(
-                    mine.operands[index],
-                    its.operands[other],
-                    its,
-                    f"`{words[other]}` of {kind}" if other < len(words) else "",
-                )
-                for index, other in enumerate(order)
-            )
-            # Of what is overwritten, only the sizes matter.
-            kept = tuple(
-                p
-                for i, p in enumerate(pairs)
-                if not operation_differences.is_overwritten(mine, i)
-                and not operation_differences.are_axes(mine, its, i)
-            )
-            sizes = tuple(
-                p for i, p in enumerate(pairs) if operation_differences.is_overwritten(mine, i)
-            )
-            ways.append((more + kept, replace(bound, sizes=(*bound.sizes, *sizes))))
+            kept, sizes = [], []
+            for index, (one, position) in enumerate(zip(mine.operands, order, strict=True)):
+                name = f"`{words[position]}` of {kind}" if position < len(words) else ""
+                inner_pair = Pair(one, its.operands[position], its, name)
+                if in_list:
+                    inner_pair = replace(inner_pair, at=pair.at, name=pair.name)
+                # Of what is overwritten, only the sizes matter.
+                if operation_differences.is_overwritten(mine, index):
+                    sizes.append(inner_pair)
+                elif not operation_differences.are_axes(mine, its, index):
+                    kept.append(inner_pair)
+            ways.append(((*more, *kept), replace(bound, sizes=(*bound.sizes, *sizes))))
         return ways
 
     def _captured(self, mine: ir.Operation, its: ir.Operation, state: State) -> State | None:

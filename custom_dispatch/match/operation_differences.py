@@ -7,7 +7,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from custom_dispatch.link.constants import constant_value, element_of, number_of, owner_of, shortest
+from custom_dispatch.link.constants import constant_value, element_of, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import kind_of, last_of
 from custom_dispatch.match.example import Example
@@ -43,9 +43,9 @@ def other_form(
     if not sized:
         name = other_attribute(mine, its, defaults, besides=besides, loose=loose)
     if name:
-        one, other = (shown_attribute(attribute_of(op, name, defaults)) for op in (mine, its))
+        one, other = (attribute_of(op, name, defaults) for op in (mine, its))
         what = name.removeprefix("torch.onnx.")
-        return (f"`{what}` of {kind_of(its)} is {other}, and in the pattern {one}",)
+        return (f"`{what}` of {kind_of(its)} is ", other, ", and in the pattern ", one)
     return ()
 
 
@@ -108,8 +108,6 @@ _PRECISION = "precision_config"
 """Exporting leaves it out where it says nothing."""
 
 
-_MOST_SHOWN = 8
-"""Elements of a constant that a sentence has."""
 Defaults = Mapping[str, ir.Attribute | None]
 
 
@@ -180,21 +178,6 @@ def attribute_of(op: ir.Operation, name: str, defaults: Defaults) -> ir.Attribut
     """An attribute of an operation, as it says it or as it is by default."""
     found = op.attributes.get(name)
     return defaults.get(name) if found is None else found
-
-
-def shown_attribute(attribute: ir.Attribute | None) -> str:
-    """An attribute in a sentence."""
-    if attribute is None:
-        return "none"
-    if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
-        return str(shortest(number_of(attribute)))
-    if isinstance(attribute, ir.StringAttr):
-        return str(attribute.value)
-    if isinstance(attribute, ir.ArrayAttr):
-        return f"[{', '.join(map(shown_attribute, attribute))}]"
-    if isinstance(attribute, ir.DenseElementsAttr) and len(attribute) > _MOST_SHOWN:
-        return f"a constant of {attribute.type}"
-    return str(attribute)
 
 
 def other_slice(mine: ir.Operation, its: ir.Operation) -> tuple[str, ...]:

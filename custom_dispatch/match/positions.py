@@ -18,6 +18,7 @@ from iree.compiler import ir
 from custom_dispatch.link.constants import element_of, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import element_type
 from custom_dispatch.link.operations import kind_of
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.sizes import extents_of, size_of
 
@@ -29,32 +30,16 @@ INTEGERS = ("si32", "si64")
 BOOL = "i1"
 _MOST_AXES = 16
 AXES = tuple(Polynomial.of(Atom(("axis", n), f"i{n}", 0)) for n in range(_MOST_AXES))
-_ATEN = "torch.aten."
-_ORDERS = {
-    f"{_ATEN}{name}.{kind}": (name[0] == "g", int(name[1] == "t"))
-    for name in ("ge", "gt", "le", "lt")
-    for kind in ("Tensor", "Scalar")
-}
-"""By operation, whether its first operand is the larger one, and by how much at least."""
-_BOTH = (f"{_ATEN}bitwise_and.Tensor", f"{_ATEN}logical_and")
-_NOT = (f"{_ATEN}bitwise_not", f"{_ATEN}logical_not")
-_SUMS = {
-    f"{_ATEN}{name}.{kind}": sign
-    for name, sign in (("add", 1), ("sub", -1))
-    for kind in ("Tensor", "Scalar")
-}
-_CAST = f"{_ATEN}to.dtype"
-_RANGES = {f"{_ATEN}arange{name}": count for name, count in (("", 1), (".start", 2))}
-_RANGES[f"{_ATEN}arange.start_step"] = 3
-_FILLED: dict[str, Callable[[ir.Operation], Any]] = {
-    f"{_ATEN}full": lambda op: op.operands[1],
-    f"{_ATEN}full_like": lambda op: op.operands[1],
-    f"{_ATEN}new_full": lambda op: op.operands[2],
-    **{f"{_ATEN}{name}": lambda _: 1 for name in ("ones", "ones_like", "new_ones")},
-    **{f"{_ATEN}{name}": lambda _: 0 for name in ("zeros", "zeros_like", "new_zeros")},
-}
-_SQUEEZES = (f"{_ATEN}squeeze", f"{_ATEN}squeeze.dim", "torch.prims.squeeze")
-_RESHAPES = (f"{_ATEN}reshape", *_SQUEEZES)
+_ORDERS = {">=": (True, 0), ">": (True, 1), "<=": (False, 0), "<": (False, 1)}
+"""Whether the first operand is the larger one, and by how much at least."""
+_SIGNS = {"+": 1, "-": -1}
+_AFTER_RANGE = 4
+"""Operands of `arange` behind its numbers."""
+
+
+def _computes(op: ir.Operation) -> str:
+    """What an operation computes of positions: a word of the table; empty for any other."""
+    return str(known_operations()["of_positions"].get(kind_of(op), ""))
 
 
 def axes_of(sizes: Sequence[Any]) -> tuple[Polynomial, ...]:
@@ -91,21 +76,21 @@ class Positions:
         return _element(value, at) if moved is None else self.number(*moved)
 
     def _computed(self, op: ir.Operation, at: At) -> Polynomial | None:
-        kind = kind_of(op)
-        if kind in _RANGES:
-            given = [_known(value) for value in list(op.operands)[: _RANGES[kind]]]
+        kind = _computes(op)
+        if kind == "range":
+            given = [_known(value) for value in list(op.operands)[:-_AFTER_RANGE]]
             start = _ZERO if len(given) == 1 else given[0]
             step = given[2] if len(given) == 3 else Polynomial.of(1)
             return None if start is None or step is None else start + step * at[0]
-        if kind in _FILLED:
-            filled = _FILLED[kind](op)
+        if kind == "filled":
+            filled = _filling(op)
             return _known(filled) if isinstance(filled, ir.Value) else Polynomial.of(filled)
-        if kind in _SUMS:
+        if kind in _SIGNS:
             first, second, factor = op.operands
             alpha = _known(factor)
             if alpha is None or not all(map(_is_integer, (first, second))):
                 return None
-            return self._given(first, at) + alpha * self._given(second, at) * _SUMS[kind]
+            return self._given(first, at) + alpha * self._given(second, at) * _SIGNS[kind]
         return None
 
     def _given(self, value: ir.Value, at: At) -> Polynomial:
@@ -132,51 +117,51 @@ class Positions:
         op = owner_of(value)
         if op is None:
             return None
-        kind, operands = kind_of(op), list(op.operands)
+        kind, operands = _computes(op), list(op.operands)
         if kind in _ORDERS and all(map(_is_integer, operands[:2])):
             is_larger, least = _ORDERS[kind]
             first, second = (self._given(operand, at) for operand in operands[:2])
             return frozenset({(first - second if is_larger else second - first) - least})
-        if kind in _BOTH and all(map(_is_bool, operands)):
+        if kind == "and" and all(map(_is_bool, operands)):
             sides = (self.truth(side, broadcast(side, at)) for side in operands)
             return frozenset[Polynomial]().union(*sides)
-        if kind in _NOT and _is_bool(operands[0]):
+        if kind == "not" and _is_bool(operands[0]):
             inner = self.truth(operands[0], at)
             return frozenset({-1 - each for each in inner}) if len(inner) == 1 else None
-        if kind == _CAST and _is_bool(value):
+        if kind == "cast" and _is_bool(value):
             op = owner_of(operands[0])  # of one number all over, whatever its type
-            kind = "" if op is None else kind_of(op)
-        if op is not None and kind in _FILLED:
-            filled = _FILLED[kind](op)
+            kind = "" if op is None else _computes(op)
+        if op is not None and kind == "filled":
+            filled = _filling(op)
             if isinstance(filled, ir.Value):
                 element = element_of(filled)
                 filled = None if element is None else number_of(element)
             return None if filled is None else _always(bool(filled))
-        if kind in (f"{_ATEN}tril", f"{_ATEN}triu") and _is_bool(operands[0]):
+        if kind in ("tril", "triu") and _is_bool(operands[0]):
             diagonal = _known(operands[1])
             if diagonal is None:
                 return None
             below = at[-2] - at[-1] + diagonal
-            return self.truth(operands[0], at) | {below if kind.endswith("tril") else -below}
+            return self.truth(operands[0], at) | {below if kind == "tril" else -below}
         return None
 
     # -- what gives elements of another tensor
 
     def _moved(self, op: ir.Operation, at: At) -> tuple[ir.Value, At] | None:
         """The tensor whose element it is, and which; None where it is computed otherwise."""
-        kind, operands = kind_of(op), list(op.operands)
-        if kind == f"{_ATEN}copy":
+        kind, operands = _computes(op), list(op.operands)
+        if kind == "copy":
             source = operands[1]
             same = element_type(source) == element_type(op.results[0])
             return (source, broadcast(source, at)) if same else None
         if not operands or not element_type(operands[0]) or not op.results:
             return None
         source, result = operands[0], op.results[0]
-        if kind == _CAST:
+        if kind == "cast":
             # What has fewer bits is the same in more.
             widens = (element_type(source), element_type(result)) == INTEGERS
             return (source, at) if widens else None
-        if kind == f"{_ATEN}index.Tensor":
+        if kind == "index":
             return self._indexed(source, operands[1], at)
         found = _source(kind, operands[1:], source, result, list(at))
         if found is None or any(each is None for each in found):
@@ -209,6 +194,12 @@ class Positions:
         return source, [*at[:first], *found, *at[first + rank :]]
 
 
+def _filling(op: ir.Operation) -> Any:
+    """What a tensor is filled with: a number, or a value."""
+    index = known_operations()["filling_operands"].get(kind_of(op))
+    return int("ones" in kind_of(op)) if index is None else op.operands[index]
+
+
 def _element(value: ir.Value, at: At) -> Polynomial:
     where = f"[{', '.join(map(str, at))}]" if at else ""
     return Polynomial.of(Atom(("element", value, tuple(at)), f"an element{where}"))
@@ -234,23 +225,23 @@ def _source(
 ) -> list[Any] | None:
     """The indices in a tensor of an element of the result of an operation that moves elements."""
     sizes = extents_of(source)
-    if kind == f"{_ATEN}expand":
+    if kind == "expand":
         return at[len(at) - len(sizes) :]
-    if kind == f"{_ATEN}permute":
+    if kind == "permute":
         dims = _numbers(given[0])
         return None if dims is None else [at[dims.index(axis)] for axis in range(len(sizes))]
-    if kind in _RESHAPES:
+    if kind == "reshape":
         return _reshaped(sizes, extents_of(result), at)
-    if kind not in (f"{_ATEN}unsqueeze", f"{_ATEN}select.int", f"{_ATEN}slice.Tensor"):
+    if kind not in ("unsqueeze", "select", "slice"):
         return None
     known = _known(given[0])
     dim = None if known is None else known.number
     if dim is None:
         return None
-    if kind == f"{_ATEN}unsqueeze":
+    if kind == "unsqueeze":
         return at[:dim] + at[dim + 1 :]
     start = _from_start(_known(given[1]), sizes[dim])
-    if kind == f"{_ATEN}select.int":
+    if kind == "select":
         return [*at[:dim], start, *at[dim:]]
     step = _known(given[3])
     if start is None or step is None:

@@ -18,7 +18,7 @@ from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION
 from custom_dispatch.link.mlir_arguments import constant
-from custom_dispatch.link.operations import kind_of, last_of
+from custom_dispatch.link.operations import kind_of, last_of, outwards
 from custom_dispatch.match.calls import Values, call_function, call_operator, numbers_of, scalar_of
 from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
@@ -33,7 +33,7 @@ from custom_dispatch.match.rewriting import MOST_ROUNDS, write_first
 from custom_dispatch.match.sizes import SHAPES, drop_sizes
 from custom_dispatch.match.state import Match, Miss, place_of
 from custom_dispatch.match.text import Examples, Searched, text_examples
-from custom_dispatch.match.whole import is_inside, outwards
+from custom_dispatch.match.whole import is_inside
 from custom_dispatch.replaced import Replaced, Replacement
 
 _LARGEST = 2**63 - 1

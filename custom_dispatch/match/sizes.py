@@ -6,8 +6,10 @@ number is as it was. In the torch dialect, `torch.bind_symbolic_shape` says what
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from iree.compiler import ir
@@ -15,6 +17,7 @@ from iree.compiler import ir
 from custom_dispatch.link.constants import element_of, is_splat, number_of, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.link.operations import operations_of
+from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.polynomial import Atom, Polynomial
 
 Size = Any
@@ -108,6 +111,7 @@ def extreme(kind: str, left: Polynomial, right: Polynomial) -> Polynomial:
     return Polynomial.of(Atom((kind, frozenset((left, right))), f"{kind}({left}, {right})", 0))
 
 
+_COMPUTED = ("of_sizes", "of_numbers")
 _ROUNDED = {"floordiv": quotient, "mod": remainder}
 
 
@@ -116,30 +120,26 @@ def _unknown(kind: str, *sizes: Size) -> Polynomial:
     return Polynomial.of(Atom((kind, sizes), name, 0))
 
 
-_OF_TWO: dict[str, Callable[[Polynomial, Polynomial], Polynomial]] = {
-    **dict.fromkeys(("arith.addi", "torch.aten.add.int"), lambda left, right: left + right),
-    **dict.fromkeys(("arith.subi", "torch.aten.sub.int"), lambda left, right: left - right),
-    **dict.fromkeys(("arith.muli", "torch.aten.mul.int"), lambda left, right: left * right),
-    **dict.fromkeys(("arith.divui", "arith.divsi", "torch.aten.floordiv.int"), quotient),
-    "torch.aten.remainder.int": remainder,
-    **dict.fromkeys(
-        ("arith.maxui", "arith.maxsi", "torch.prim.max.int"),
-        lambda left, right: extreme("max", left, right),
-    ),
-    "torch.prim.min.int": lambda left, right: extreme("min", left, right),
+_OF_BOTH: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
 }
-_OF_FLOATS: dict[str, Callable[..., float]] = {
-    "torch.aten.div.int": lambda left, right: left / right,
-    "torch.aten.div.float": lambda left, right: left / right,
-    "torch.aten.mul.float": lambda left, right: left * right,
-    "torch.aten.add.float": lambda left, right: left + right,
-    "torch.aten.sub.float": lambda left, right: left - right,
-    "torch.aten.pow.int_float": lambda left, right: left**right,
-    "torch.aten.pow.float": lambda left, right: left**right,
-    "torch.aten.sqrt.int": math.sqrt,
-    "torch.aten.sqrt.float": math.sqrt,
+OF_SIZES: dict[str, Callable[[Polynomial, Polynomial], Polynomial]] = {
+    **_OF_BOTH,
+    "//": quotient,
+    "%": remainder,
+    "ceildiv": lambda left, right: quotient(left + right - 1, right),
+    "minimum": partial(extreme, "min"),
+    "maximum": partial(extreme, "max"),
 }
-"""What models compute of sizes that is no size: `x.shape[-1] ** -0.5`."""
+"""By the names that dim expressions have for them."""
+_OF_NUMBERS: dict[str, Callable[..., float]] = {
+    **_OF_BOTH,
+    "/": operator.truediv,
+    "**": operator.pow,
+    "sqrt": math.sqrt,
+}
 
 
 def size_of(value: ir.Value) -> Size:
@@ -161,7 +161,7 @@ def size_of(value: ir.Value) -> Size:
         return size_of(op.operands[0])
     if op.name in _TO_FLOAT:
         return as_float(size_of(op.operands[0]))
-    if op.name in _OF_TWO or op.name in _OF_FLOATS:
+    if _is_computed(op):
         return _computed(op.name, [size_of(operand) for operand in op.operands])
     if op.name == "torch.aten.neg.int":
         return -size_of(op.operands[0])
@@ -185,16 +185,22 @@ def _value(value: ir.Value) -> Polynomial:
     return Polynomial.of(Atom(("value", value), "another", 0 if is_size else None))
 
 
+def _is_computed(op: ir.Operation) -> bool:
+    """Whether an operation computes something of sizes."""
+    return any(op.name in known_operations()[each] for each in _COMPUTED)
+
+
 def _computed(name: str, sizes: list[Size]) -> Size:
     if ANY in sizes:
         return ANY
-    if name in _OF_TWO and all(isinstance(size, Polynomial) for size in sizes):
-        return _OF_TWO[name](sizes[0], sizes[1])
+    of_sizes, of_numbers = (known_operations()[each].get(name) for each in _COMPUTED)
+    if of_sizes and all(isinstance(size, Polynomial) for size in sizes):
+        return OF_SIZES[of_sizes](sizes[0], sizes[1])
     numbers = [size.number if isinstance(size, Polynomial) else size for size in sizes]
-    if None in numbers or name not in _OF_FLOATS:
+    if None in numbers or not of_numbers:
         return _unknown(name, *sizes)
     try:
-        return float(_OF_FLOATS[name](*numbers))
+        return float(_OF_NUMBERS[of_numbers](*numbers))
     except (ArithmeticError, ValueError):
         return _unknown(name, *sizes)
 
@@ -294,7 +300,7 @@ def is_size(value: ir.Value) -> bool:
         return False
     if op.name in (SYMBOL, "torch.aten.size.int"):
         return True
-    if op.name in (*_CONVERSIONS, *_TO_FLOAT, *_OF_TWO, *_OF_FLOATS, "torch.aten.neg.int"):
+    if op.name in (*_CONVERSIONS, *_TO_FLOAT, "torch.aten.neg.int") or _is_computed(op):
         return all(is_size(operand) or is_splat(operand) for operand in op.operands)
     return False
 

@@ -9,7 +9,14 @@ from typing import Any
 from iree.compiler import ir
 
 from custom_dispatch.link.constants import element_of, number_of, owner_of, shortest
-from custom_dispatch.link.operations import NODE, called_functions, kind_of, name_in_text, name_of
+from custom_dispatch.link.operations import (
+    NODE,
+    called_functions,
+    kind_of,
+    name_in_text,
+    name_of,
+    outwards,
+)
 from custom_dispatch.match.conditions import Condition
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.known_operations import known_operations
@@ -101,6 +108,10 @@ class State:
     """Bools that are compared by value, when all operands are known."""
 
 
+_MOST_SHOWN = 8
+"""Elements of a constant that a sentence has."""
+
+
 def shown(value: Any) -> str:
     """A value in a sentence: its name in the model's text, and what it is a result of.
 
@@ -111,18 +122,24 @@ def shown(value: Any) -> str:
     if isinstance(value, ir.Operation):
         named = NODE.fullmatch(str(value.location))
         return f"`{named[1]}` ({kind_of(value)})" if named else kind_of(value)
+    if isinstance(value, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
+        return str(shortest(number_of(value)))
+    if isinstance(value, ir.StringAttr):
+        return str(value.value)
+    if isinstance(value, ir.ArrayAttr):
+        return f"[{', '.join(map(shown, value))}]"
+    if isinstance(value, ir.DenseElementsAttr) and len(value) > _MOST_SHOWN:
+        return f"a constant of {value.type}"
     if not isinstance(value, ir.Value):
-        return str(value)
+        return "none" if value is None else str(value)
     op = owner_of(value)
     element = element_of(value)
     if element is not None:
-        return str(shortest(number_of(element)))
-    if op is not None and op.name == "torch.constant.none":
-        return "none"
+        return shown(element)
     if op is not None and op.name == "torch.prim.ListConstruct":
         return f"[{', '.join(map(shown, op.operands))}]"
     if op is not None and op.name.startswith("torch.constant."):
-        return str(op.attributes["value"])
+        return shown(op.attributes.get("value"))
     named = None if op is None else NODE.fullmatch(str(value.location))
     name = named[1] if named else name_in_text(value)
     return f"the argument `{name}`" if op is None else f"`{name}` ({kind_of(op)})"
@@ -151,10 +168,9 @@ def place_of(op: ir.Operation) -> Place:
 
 def _function_of(op: ir.Operation) -> str:
     """The function that an operation is in, where its module has several that take arguments."""
-    while op.parent is not None and op.parent.parent is not None:
-        op = op.parent.operation
-    called = called_functions(op.parent) if op.parent is not None else []
-    return name_of(op) if len(called) > 1 and op in called else ""
+    *_, top = outwards(op)
+    called = called_functions(top.parent)
+    return name_of(top) if len(called) > 1 and top in called else ""
 
 
 def place_at(scopes: Iterable[str], frames: Sequence[tuple[str, str, Any]]) -> Place:

@@ -1,6 +1,5 @@
 """What has to hold of a place as a whole, when all of its values agree with an example's."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +7,7 @@ from iree.compiler import ir
 
 from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, outwards
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.polynomial import Atom, Polynomial
@@ -130,21 +129,9 @@ def used_elsewhere(example: Example, state: State) -> Difference | None:
     return None
 
 
-def outwards(op: Any) -> Iterator[ir.Operation]:
-    """An operation, the one that it is in, and so on, without the module."""
-    while op is not None and op.parent is not None:
-        yield op.operation
-        op = op.parent
-
-
 def is_inside(op: ir.Operation, operations: frozenset[ir.Operation]) -> bool:
     """Whether an operation is one of some, or in a region of one."""
-    found: Any = op
-    while found is not None:
-        if found in operations:
-            return True
-        found = found.parent.operation if found.parent is not None else None
-    return False
+    return any(each in operations for each in outwards(op))
 
 
 def _said(size: Size) -> str:
