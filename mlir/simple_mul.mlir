@@ -78,13 +78,13 @@ func.func private @custom_dispatch_body_of_simple_mul(%lhs: tensor<?xf32>, %rhs:
   %count = arith.index_castui %lhs_0 : index to i32
   %c64 = arith.constant 64 : index
   %v_4 = arith.ceildivui %lhs_0, %c64 : index
-  %c1 = arith.constant 1 : index
   %v_5 = arith.cmpi ule, %v_4, %c2147483647 : index
   %v_6 = arith.xori %v_5, %true : i1
   scf.if %v_6 {
     %i3_2 = arith.constant 3 : i32
     util.status.check_ok %i3_2, "kernel `simple_mul`: grid.x = ceildiv(n, 64) is over CUDA's limit of 2147483647"
   }
+  %c1 = arith.constant 1 : index
   %v_7 = arith.cmpi ugt, %v_4, %c0 : index
   %v_8 = arith.cmpi eq, %lhs_0, %c0 : index
   %v_9 = arith.ori %v_7, %v_8 : i1
@@ -142,13 +142,13 @@ func.func private @custom_dispatch_checks_of_simple_mul(%lhs: tensor<?xf32>, %rh
   %count = arith.index_castui %lhs_0 : index to i32
   %c64 = arith.constant 64 : index
   %v_4 = arith.ceildivui %lhs_0, %c64 : index
-  %c1 = arith.constant 1 : index
   %v_5 = arith.cmpi ule, %v_4, %c2147483647 : index
   %v_6 = arith.xori %v_5, %true : i1
   scf.if %v_6 {
     %i3_2 = arith.constant 3 : i32
     util.status.check_ok %i3_2, "kernel `simple_mul`: grid.x = ceildiv(n, 64) is over CUDA's limit of 2147483647"
   }
+  %c1 = arith.constant 1 : index
   %v_7 = arith.cmpi ugt, %v_4, %c0 : index
   %v_8 = arith.cmpi eq, %lhs_0, %c0 : index
   %v_9 = arith.ori %v_7, %v_8 : i1
@@ -171,8 +171,8 @@ func.func private @custom_dispatch_dispatch_of_simple_mul(%lhs: tensor<?xf32>, %
   %count = arith.index_castui %lhs_0 : index to i32
   %c64 = arith.constant 64 : index
   %v_2 = arith.ceildivui %lhs_0, %c64 : index
-  %c1 = arith.constant 1 : index
   %v_3 = arith.cmpi ule, %v_2, %c2147483647 : index
+  %c1 = arith.constant 1 : index
   %v_4 = arith.cmpi ugt, %v_2, %c0 : index
   %v_5 = arith.cmpi eq, %lhs_0, %c0 : index
   %v_6 = arith.ori %v_4, %v_5 : i1
@@ -228,13 +228,13 @@ func.func private @custom_dispatch_body_of_simple_mul_inplace(%lhs: tensor<?xf32
   %count = arith.index_castui %lhs_0 : index to i32
   %c64 = arith.constant 64 : index
   %v_4 = arith.ceildivui %lhs_0, %c64 : index
-  %c1 = arith.constant 1 : index
   %v_5 = arith.cmpi ule, %v_4, %c2147483647 : index
   %v_6 = arith.xori %v_5, %true : i1
   scf.if %v_6 {
     %i3_2 = arith.constant 3 : i32
     util.status.check_ok %i3_2, "kernel `simple_mul_inplace`: grid.x = ceildiv(n, 64) is over CUDA's limit of 2147483647"
   }
+  %c1 = arith.constant 1 : index
   %v_7 = arith.cmpi ugt, %v_4, %c0 : index
   %rhs_new = flow.dispatch {@custom_dispatch_simple_mul::@sm_90::@simple_mul_inplace, @custom_dispatch_simple_mul::@sm_80::@simple_mul_inplace}[%lhs_0](%lhs, %rhs, %count) : (tensor<?xf32>{%lhs_0}, tensor<?xf32>{%rhs_0}, i32) -> (%rhs{%rhs_0})
   %keep = util.optimization_barrier %rhs : tensor<?xf32>
@@ -286,13 +286,13 @@ func.func private @custom_dispatch_checks_of_simple_mul_inplace(%lhs: tensor<?xf
   %count = arith.index_castui %lhs_0 : index to i32
   %c64 = arith.constant 64 : index
   %v_4 = arith.ceildivui %lhs_0, %c64 : index
-  %c1 = arith.constant 1 : index
   %v_5 = arith.cmpi ule, %v_4, %c2147483647 : index
   %v_6 = arith.xori %v_5, %true : i1
   scf.if %v_6 {
     %i3_2 = arith.constant 3 : i32
     util.status.check_ok %i3_2, "kernel `simple_mul_inplace`: grid.x = ceildiv(n, 64) is over CUDA's limit of 2147483647"
   }
+  %c1 = arith.constant 1 : index
   %v_7 = arith.cmpi ugt, %v_4, %c0 : index
   %v_8 = tensor.empty(%rhs_0) : tensor<?xf32>
   func.return %v_8 : tensor<?xf32>
@@ -308,8 +308,8 @@ func.func private @custom_dispatch_dispatch_of_simple_mul_inplace(%lhs: tensor<?
   %count = arith.index_castui %lhs_0 : index to i32
   %c64 = arith.constant 64 : index
   %v_2 = arith.ceildivui %lhs_0, %c64 : index
-  %c1 = arith.constant 1 : index
   %v_3 = arith.cmpi ule, %v_2, %c2147483647 : index
+  %c1 = arith.constant 1 : index
   %v_4 = arith.cmpi ugt, %v_2, %c0 : index
   %rhs_new = flow.dispatch {@custom_dispatch_simple_mul::@sm_90::@simple_mul_inplace, @custom_dispatch_simple_mul::@sm_80::@simple_mul_inplace}[%lhs_0](%lhs, %rhs, %count) : (tensor<?xf32>{%lhs_0}, tensor<?xf32>{%rhs_0}, i32) -> (%rhs{%rhs_0})
   func.return %rhs_new : tensor<?xf32>

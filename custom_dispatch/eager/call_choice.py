@@ -7,7 +7,7 @@ from typing import Any
 
 from custom_dispatch.eager.placing import kind_of_device, target_for_gpu
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims, folded, match_arguments
+from custom_dispatch.kernel.binding import bind_dims, match_arguments
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import first_fitting, fits_none
 from custom_dispatch.kernel.evaluation import dims_of, evaluate
@@ -17,6 +17,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import Taken
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.shapes import folded
 from custom_dispatch.kernel.target import CHECKED, Target, gpu_index
 from custom_dispatch.kernel.tuning import EQUAL
 from custom_dispatch.runtime.call_arguments import number_for

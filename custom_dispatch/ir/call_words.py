@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 
-from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.guards import Guards
-from custom_dispatch.ir.index_arithmetic import Check
 from custom_dispatch.kernel.abi import CONSTANT_BYTES, Abi, words_of
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.expr import Expr
@@ -159,22 +157,17 @@ def read_words(
 
 def _computed(guards: Guards, operand: Scalar, expr: Expr) -> Words:
     """A scalar that is an expression of dims."""
-    body, most = guards.body, operand.dtype.largest
-    known = guards.arithmetic.known(expr)
-    what = f"scalar `{operand.name}` = {expr}"
-    if known is None:
+    dtype = operand.dtype
+    if dtype.bits < _INDEX_BITS:
+        message = f"scalar `{operand.name}` = {expr} does not fit {dtype}"
+        step = "use a larger type, or smaller tensors."
+        value = guards.require_within(expr, dtype.largest, message, step)
+    else:
         value = guards.value(expr)
-        if operand.dtype.bits < _INDEX_BITS:
-            holds = body.pure(f"arith.cmpi ule, {value}, {body.index(most)} : index")
-            guards.require(Check(holds, f"{what} does not fit {operand.dtype}"))
-        return index_words(body, value, operand.dtype, operand.name)
-    if known <= most:
-        return constant_words(body, known, operand.dtype)
-    raise LinkError(
-        f"Kernel `{guards.kernel.name}`: {what} is {known} for the model's sizes.",
-        expected=f"at most {most}, what {operand.dtype} holds",
-        next_step="use a larger type, or smaller tensors.",
-    )
+    known = guards.arithmetic.known(expr)
+    if known is not None:
+        return constant_words(guards.body, known, dtype)
+    return index_words(guards.body, value, dtype, operand.name)
 
 
 def _presence(body: Emitter, operand: Buffer, absent: str | bool) -> str:

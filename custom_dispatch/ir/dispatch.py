@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custom_dispatch.ir.emitter import Emitter, comma
-from custom_dispatch.kernel.abi import Constant
 from custom_dispatch.kernel.kernel import Kernel
 
 GRID_X = ""
@@ -47,61 +46,54 @@ class Tensor:
         return f"{{{comma(values)}}}" if values else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
-    """A kernel with the values it is dispatched on."""
+def write_dispatch(
+    block: Emitter,
+    kernel: Kernel,
+    entry_points: str,
+    tensors: Mapping[str, Tensor],
+    words: Mapping[str, tuple[str, ...]],
+    workload: Sequence[str],
+    results: Sequence[Tensor],
+) -> list[str]:
+    """Write the dispatch of a kernel; return its results' values.
 
-    kernel: Kernel
-    entry_points: str
-    """`Executable.entry_points`, or one symbol."""
-    tensors: Mapping[str, Tensor]
-    """The operands that are tensors, by name."""
-    words: Mapping[str, tuple[str, ...]]
-    """The i32 values of every scalar and struct, by operand name; and `GRID_X` where passed."""
-
-    def write(
-        self, block: Emitter, workload: Sequence[str], results: Sequence[Tensor]
-    ) -> list[str]:
-        """Write the dispatch; return its results' values.
-
-        - `workload`: the index values that the grid is computed from.
-        - `results`: one an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with
-          a value, of an `Out`, is among the tensors and written over.
-        """
-        # As IREE numbers them: bindings in the tensors' order, constants in the words'.
-        values: dict[str, str] = {}
-        types = []
-        for operand in self.kernel.abi.bindings:
-            if operand.name not in self.tensors:
-                continue  # an Out, which is a result of the dispatch
-            tensor = self.tensors[operand.name]
-            carried = _carried(tensor.type)
-            values[operand.name] = _cast(block, tensor, tensor.value, (tensor.type, carried))
-            types.append(carried + tensor.dynamic)
-        words = [self.words[constant.operand.name][constant.index] for constant in self._constants]
-        if words and len(self.tensors) == len(self.kernel.scratches):
-            words[0] = block.result(f"util.optimization_barrier {words[0]} : i32", "opaque")
-        words += self.words.get(GRID_X, ())
-        types += ["i32"] * len(words)
-        outputs = self.kernel.outputs
-        returned = comma(
-            (values[operand.name] if result.value else _carried(result.type)) + result.dynamic
-            for operand, result in zip(outputs, results, strict=True)
-        )
-        names = [block.fresh(operand.name + "_new") for operand in outputs]
-        block.line(
-            f"{comma(names)} = flow.dispatch {self.entry_points}"
-            f"{f'[{comma(workload)}]' if workload else ''}({comma([*values.values(), *words])}) : "
-            f"({comma(types)}) -> ({returned})"
-        )
-        return [
-            _cast(block, result, name, (_carried(result.type), result.type))
-            for name, result in zip(names, results, strict=True)
-        ]
-
-    @property
-    def _constants(self) -> tuple[Constant, ...]:
-        return self.kernel.abi.constants
+    - `entry_points`: `Executable.entry_points`, or one symbol.
+    - `tensors`: the operands that are tensors, by name.
+    - `words`: the i32 values of every scalar and struct, by name; and `GRID_X` where passed.
+    - `workload`: the index values that the grid is computed from.
+    - `results`: one an `Out` or `InOut`; that of an `InOut` is the operand itself, and one with
+      a value, of an `Out`, is among the tensors and written over.
+    """
+    # As IREE numbers them: bindings in the tensors' order, constants in the words'.
+    values: dict[str, str] = {}
+    types = []
+    for operand in kernel.abi.bindings:
+        if operand.name not in tensors:
+            continue  # an Out, which is a result of the dispatch
+        tensor = tensors[operand.name]
+        carried = _carried(tensor.type)
+        values[operand.name] = _cast(block, tensor, tensor.value, (tensor.type, carried))
+        types.append(carried + tensor.dynamic)
+    given = [words[constant.operand.name][constant.index] for constant in kernel.abi.constants]
+    if given and len(tensors) == len(kernel.scratches):
+        given[0] = block.result(f"util.optimization_barrier {given[0]} : i32", "opaque")
+    given += words.get(GRID_X, ())
+    types += ["i32"] * len(given)
+    outputs = kernel.outputs
+    returned = comma(
+        (values[operand.name] if result.value else _carried(result.type)) + result.dynamic
+        for operand, result in zip(outputs, results, strict=True)
+    )
+    names = [block.fresh(operand.name + "_new") for operand in outputs]
+    block.line(
+        f"{comma(names)} = flow.dispatch {entry_points}"
+        f"{f'[{comma(workload)}]' if workload else ''}({comma([*values.values(), *given])}) : "
+        f"({comma(types)}) -> ({returned})"
+    )
+    return [
+        _cast(block, result, name, (_carried(result.type), result.type))
+        for name, result in zip(names, results, strict=True)
+    ]
 
 
 def _cast(block: Emitter, tensor: Tensor, value: str, types: tuple[str, str]) -> str:

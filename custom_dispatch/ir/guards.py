@@ -8,43 +8,52 @@ A call has to fit them all, whichever variant runs: so what is refused is the sa
 module that is compiled for one more target takes no calls less.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
-from custom_dispatch.errors import LinkError
+from custom_dispatch.errors import CallError, LinkError
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter, comma, quote
 from custom_dispatch.ir.index_arithmetic import Arithmetic, Check
-from custom_dispatch.ir.tensor_types import SameSizes
-from custom_dispatch.kernel.binding import declared_shapes
+from custom_dispatch.ir.tensor_types import batch_of
 from custom_dispatch.kernel.evaluation import dims_of, for_values
-from custom_dispatch.kernel.expr import Constant, Dim, Expr
+from custom_dispatch.kernel.expr import Dim, Expr
 from custom_dispatch.kernel.geometry import MAX_GRID, Grid
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut
+from custom_dispatch.kernel.shapes import Shapes, declared_shapes
 
 INVALID_ARGUMENT = 3
 """IREE_STATUSINVALID_ARGUMENT (iree/base/status.h)."""
 
 
-@dataclass(slots=True, eq=False)
-class Guards:
-    """The guards of one kernel's wrapper."""
+class Guards(Shapes[Any]):
+    """What is known of a kernel's dims where its function is called, and guards of the rest.
 
-    kernel: Kernel
-    body: Emitter
-    """Where to write."""
-    arithmetic: Arithmetic
-    """What expressions are there."""
-    sources: Mapping[str, str]
-    """Which size of the model each dim is: "`x`.shape[2]"."""
-    written: bool
-    """Whether they are written; where not, only what is known now is refused."""
-    only_if: str = ""
-    """An i1 value, where they matter only if it is true."""
-    _gathered: list[Check] | None = None
+    Sizes are numbers, or index values.
+
+    - `body`: where to write.
+    - `absent`: says of an operand whether it is absent: known, or an i1 value.
+    - `written`: whether guards are written; where not, only what is known now is refused.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        body: Emitter,
+        absent: Callable[[Buffer], str | bool],
+        *,
+        written: bool,
+    ) -> None:
+        super().__init__(kernel)
+        self.body = body
+        self.arithmetic = Arithmetic(body, self.dims)
+        self.only_if = ""
+        """An i1 value, where they matter only if it is true."""
+        self._absent = absent
+        self._written = written
+        self._gathered: list[Check] | None = None
 
     @contextmanager
     def gathered(self) -> Iterator[list[Check]]:
@@ -55,7 +64,7 @@ class Guards:
         finally:
             self._gathered = None
 
-    def require(self, check: Check) -> None:
+    def add(self, check: Check) -> None:
         """Let a call fail where a condition does not hold."""
         if self._gathered is not None:
             self._gathered.append(check)
@@ -68,7 +77,7 @@ class Guards:
         - `who`: what the message begins with.
         - `always`: whether it has to hold also where the kernel does not run.
         """
-        if not self.written:
+        if not self._written:
             return
         true = self.body.pure("arith.constant true", "true")
         fails = self.body.pure(f"arith.xori {check.holds}, {true} : i1")
@@ -80,88 +89,98 @@ class Guards:
         inner.line(f"util.status.check_ok {status}, {message}")
         self.body.put(f"scf.if {fails}", inner)
 
-    def value(self, expr: Expr) -> str:
+    def value(self, expr: Expr, *, checked: bool = True) -> str:
         """An expression's value, with guards of what its arithmetic takes for granted."""
+        del checked  # all is
         value = self.arithmetic.value(expr)
         self._settle()
         return value
 
     def _settle(self) -> None:
         for check in self.arithmetic.checks:
-            self.require(check)
+            self.add(check)
         self.arithmetic.checks.clear()
 
-    def require_equal(
-        self, actual: str | int, size: Expr, what: str, *, unless: str | bool = False
-    ) -> None:
-        """Require a size to be as declared.
+    def same(self, known: str | int, found: str | int | None, problem: str) -> str | int:
+        """Two sizes as one: the number, if one is. None is that of a result that follows."""
+        unless = self._absent(self.reading)
+        if found is None:
+            return known
+        self._compare(known, found, problem, unless)
+        return found if isinstance(found, int) and not unless else known
 
-        - `actual`: the model's: known, or an index value.
-        - `what`: which size it is, for the message.
-        - `unless`: what makes it hold all the same: known, or an i1 value.
-        """
-        if unless is True:
-            return
-        wanted = self.arithmetic.known(size)
-        if isinstance(actual, int) and wanted is not None and not unless:
-            if actual != wanted:
-                said = str(wanted) if isinstance(size, Constant) else f"{size} = {wanted}"
-                raise LinkError(
-                    f"Kernel `{self.kernel.name}`: the model gives {what} = {actual}.",
-                    expected=f"{said}, as the other operands and the declaration have it: "
-                    f"{declared_shapes(self.kernel)}",
-                    next_step="correct the sizes in the model's declaration of the kernel.",
-                )
-            return
-        left = self.body.index(actual) if isinstance(actual, int) else actual
-        right = self.arithmetic.value(size)
-        if isinstance(size, Dim):
-            message = f"{self.sources[size.name]} and {what} disagree on dim {size}"
-        else:
-            message = f"{what} is not {size}"
-        self._compare(left, right, message, unless)
+    def same_leading(self, operand: Buffer, found: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The leading dims, which have to be the same in an operand."""
+        try:
+            return super().same_leading(operand, found)
+        except CallError as error:
+            step = "correct the types in the model, or broadcast there."
+            raise error.saying(error.found, step, kind=LinkError) from None
 
-    def require_same(self, pair: SameSizes, *, unless: str | bool = False) -> None:
-        """Require two leading dims to be the same.
+    def product(self, sizes: Sequence[str | int]) -> str | int:
+        """Leading dims as one."""
+        return batch_of(self.body, sizes)
 
-        `unless`: as of `require_equal`.
-        """
-        if unless is True or pair.actual == pair.wanted:
-            return
-        known = isinstance(pair.actual, int) and isinstance(pair.wanted, int)
-        if known and not unless:
-            raise LinkError(
-                f"Kernel `{self.kernel.name}`: the model gives {pair.what} = {pair.actual}, and "
-                f"{pair.source} = {pair.wanted}.",
-                expected=f"the same leading dims everywhere: {declared_shapes(self.kernel)}",
-                next_step="correct the sizes in the model's types, or broadcast there.",
-            )
-        message = f"{pair.source} and {pair.what} disagree, which are leading dims"
-        self._compare(pair.actual, pair.wanted, message, unless)
+    def fit(self, operand: Buffer, axis: int, expr: Expr, size: str | int) -> None:
+        """Require a size to be what it is declared as."""
+        what = f"`{operand.name}`.shape[{axis}]"
+        wanted = self.arithmetic.known(expr)
+        problem = f"{expr} and {what} differ"
+        if isinstance(expr, Dim):
+            problem = f"{self.sources[expr.name]} and {what} disagree on dim {expr}"
+        value = self.arithmetic.value(expr) if wanted is None else wanted
+        self._compare(value, size, problem, self._absent(operand))
 
     def _compare(
-        self, actual: str | int, wanted: str | int, message: str, unless: str | bool
+        self, known: str | int, found: str | int, problem: str, unless: str | bool
     ) -> None:
+        """Require two sizes to be the same.
+
+        `unless`: what makes it hold all the same: known, or an i1 value.
+        """
+        if unless is True or known == found:
+            return
+        if isinstance(known, int) and isinstance(found, int) and not unless:
+            raise LinkError(
+                f"Kernel `{self.kernel.name}`: {problem}: {known} and {found}.",
+                expected=f"sizes that agree: {declared_shapes(self.kernel)}",
+                next_step="correct the sizes in the model's types, or broadcast there.",
+            )
         left, right = (
-            self.body.index(size) if isinstance(size, int) else size for size in (actual, wanted)
+            self.body.index(size) if isinstance(size, int) else size for size in (found, known)
         )
         if left == right:
             return
         holds = self.body.pure(f"arith.cmpi eq, {left}, {right} : index")
         if unless:
             holds = self.body.pure(f"arith.ori {holds}, {unless} : i1")
-        self.require(Check(holds, f"{message}: declared are {declared_shapes(self.kernel)}"))
+        self.add(Check(holds, f"{problem}: declared are {declared_shapes(self.kernel)}"))
 
-    def require_conditions(self, dims: Mapping[str, str | int]) -> None:
-        """Require what the kernel requires.
+    def require_within(self, expr: Expr, most: int, message: str, next_step: str) -> str:
+        """Require an expression to be no more than a number; return its value.
 
-        `dims`: the sizes that dims have in the model: known, or index values.
+        `message`: what is wrong where it is more.
         """
+        known = self.arithmetic.known(expr)
+        if known is not None and known > most:
+            raise LinkError(
+                f"Kernel `{self.kernel.name}`: {message}: it is {known} for the model's sizes.",
+                expected=f"at most {most}",
+                next_step=next_step,
+            )
+        value = self.value(expr)
+        if known is None:
+            holds = self.body.pure(f"arith.cmpi ule, {value}, {self.body.index(most)} : index")
+            self.add(Check(holds, message))
+        return value
+
+    def require(self) -> None:
+        """Require what the kernel requires."""
         for condition in self.kernel.requires:
             names = dims_of(condition.left, condition.right)
             known = self.arithmetic.known_to_hold(condition)
             if known is False:
-                values = {dim.name: cast(int, dims[dim.name]) for dim in names}
+                values = {dim.name: cast(int, self.dims[dim.name]) for dim in names}
                 raise LinkError(
                     f"Kernel `{self.kernel.name}` requires {condition}, which does not hold"
                     f"{for_values(condition, values)}, as the model's sizes are.",
@@ -173,7 +192,7 @@ class Guards:
                 holds = self.arithmetic.holds(condition)
                 self._settle()
                 where = comma(f"{dim} is {self.sources[dim.name]}" for dim in names)
-                self.require(Check(holds, f"{condition} is required, and does not hold: {where}"))
+                self.add(Check(holds, f"{condition} is required, and does not hold: {where}"))
 
 
 Outputs = Sequence[tuple[Buffer, Tensor]]
@@ -197,22 +216,11 @@ def check_grids(outputs: Outputs, guards: Guards) -> dict[Kernel, str]:
 def _check_grid(exprs: Grid, outputs: Outputs, guards: Guards) -> str:
     """Check one grid; return its x size."""
     known = [guards.arithmetic.known(size) for size in exprs]
-    grid = [guards.value(size) for size in exprs]
-    sizes = zip("xyz", known, grid, MAX_GRID, exprs, strict=True)
-    for axis, size, value, limit, expr in sizes:
-        if size is not None:
-            if size > limit:
-                raise LinkError(
-                    f"Kernel `{guards.kernel.name}`: grid.{axis} = {expr} is {size} for the "
-                    "model's sizes.",
-                    expected=f"at most {limit}, CUDA's limit for {axis}",
-                    next_step="use a larger block.",
-                )
-            continue
-        most = guards.body.index(limit)
-        holds = guards.body.pure(f"arith.cmpi ule, {value}, {most} : index")
+    grid = []
+    for axis, limit, expr in zip("xyz", MAX_GRID, exprs, strict=True):
         message = f"grid.{axis} = {expr} is over CUDA's limit of {limit}"
-        guards.require(Check(holds, message))
+        step = "use a larger block, or smaller tensors."
+        grid.append(guards.require_within(expr, limit, message, step))
     zero = guards.body.index(0)
     positive = (
         guards.body.pure(f"arith.cmpi ugt, {value}, {zero} : index")
@@ -243,7 +251,7 @@ def _check_clusters(form: Kernel, guards: Guards) -> None:
         rest = guards.body.pure(f"arith.remui {value}, {guards.body.index(blocks)} : index")
         holds = guards.body.pure(f"arith.cmpi eq, {rest}, {guards.body.index(0)} : index")
         message = f"grid.{axis} = {expr} is no multiple of the cluster's {blocks} blocks"
-        guards.require(Check(holds, message))
+        guards.add(Check(holds, message))
 
 
 def _nothing_unwritten(runs: str, outputs: Outputs, guards: Guards) -> None:
@@ -258,4 +266,4 @@ def _nothing_unwritten(runs: str, outputs: Outputs, guards: Guards) -> None:
             empty = guards.body.pure(f"arith.cmpi eq, {value}, {zero} : index")
             holds = guards.body.pure(f"arith.ori {holds}, {empty} : i1")
         message = f"the grid is empty, so nothing would write `{operand.name}`"
-        guards.require(Check(holds, f"{message}, which has elements"))
+        guards.add(Check(holds, f"{message}, which has elements"))

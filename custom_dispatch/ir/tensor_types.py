@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from custom_dispatch.errors import LinkError
 from custom_dispatch.ir.dispatch import Tensor
 from custom_dispatch.ir.emitter import Emitter, comma
-from custom_dispatch.kernel.binding import declared_shapes
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.evaluation import dims_of, evaluate
 from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.shapes import folded, leading_of
 
 Sizes = tuple[int | None, ...]
 """A tensor's sizes; None is one that is known when the function is called."""
@@ -114,75 +113,9 @@ def function_type(kernel: Kernel, signature: Signature) -> str:
 Values = Sequence[str | int]
 
 
-@dataclass(frozen=True, slots=True)
-class SameSizes:
-    """Two sizes of a model that have to be the same: known, or index values."""
-
-    actual: str | int
-    wanted: str | int
-    what: str
-    """The first: "`y`.shape[0]"."""
-    source: str
-    """The second."""
-
-
-@dataclass(slots=True, eq=False)
-class Leading:
-    """The leading dims of a call: those of the first operand that has some."""
-
-    kernel: Kernel
-    sizes: tuple[str | int, ...] = ()
-    _operand: str = ""
-
-    def compare(self, operand: Buffer, sizes: Sequence[str | int | None]) -> list[SameSizes]:
-        """What has to be the same as in the first operand; of those that have one leading dim,
-        nothing, since it is a dim like any other.
-
-        `sizes`: all of a tensor's; None for a result's that follows.
-        """
-        found = sizes[: leading_count(operand, sizes)]
-        if not self._operand:
-            self._operand = operand.name
-            self.sizes = tuple(size for size in found if size is not None)
-            return []
-        if len(found) != len(self.sizes):
-            raise LinkError(
-                f"Kernel `{self.kernel.name}`: the model gives `{self._operand}` "
-                f"{_counted(len(self.sizes))}, and `{operand.name}` {_counted(len(found))}.",
-                expected=f"the same ones everywhere: {declared_shapes(self.kernel)}",
-                next_step="correct the types in the model, or broadcast there.",
-            )
-        return [
-            SameSizes(
-                size, wanted, f"`{operand.name}`.shape[{axis}]", f"`{self._operand}`.shape[{axis}]"
-            )
-            for axis, (size, wanted) in enumerate(zip(found, self.sizes, strict=True))
-            if size is not None and len(found) != 1
-        ]
-
-
-def _counted(count: int) -> str:
-    return "1 leading dim" if count == 1 else f"{count or 'no'} leading dims"
-
-
-def leading_count(operand: Buffer, sizes: Sequence[object]) -> int:
-    """How many leading dims a tensor has for an operand with `...`."""
-    return len(sizes) - operand.least_rank
-
-
 def is_folded(operand: Buffer, sizes: Sequence[object]) -> bool:
     """Whether a tensor has another rank than the kernel sees."""
-    return operand.batched and leading_count(operand, sizes) != 1
-
-
-def fold_sizes(operand: Buffer, sizes: Sizes) -> Sizes:
-    """A type's sizes as the kernel sees them."""
-    if not is_folded(operand, sizes):
-        return sizes
-    product: int | None = 1
-    for size in sizes[: leading_count(operand, sizes)]:
-        product = None if product is None or size is None else product * size
-    return (product, *sizes[leading_count(operand, sizes) :])
+    return operand.batched and len(sizes) != operand.rank
 
 
 def known_dims(kernel: Kernel, signature: Signature) -> dict[str, int]:
@@ -191,7 +124,7 @@ def known_dims(kernel: Kernel, signature: Signature) -> dict[str, int]:
     for operand, sizes in zip(kernel.arguments, signature.inputs, strict=True):
         if not isinstance(operand, Buffer) or operand.optional:
             continue
-        for size, actual in zip(operand.shape, fold_sizes(operand, sizes), strict=True):
+        for size, actual in zip(operand.shape, folded(operand, sizes), strict=True):
             if isinstance(size, Dim) and actual is not None:
                 found.setdefault(size.name, actual)
     return found
@@ -214,28 +147,28 @@ def fold(body: Emitter, operand: Buffer, tensor: Tensor, sizes: Sizes) -> Tensor
 
     `sizes`: those of its type.
     """
-    count = leading_count(operand, sizes)
-    kind = tensor_type(operand.dtype, fold_sizes(operand, sizes))
-    folded = (batch_of(body, tensor.sizes[:count]), *tensor.sizes[count:])
+    count = len(leading_of(operand, sizes))
+    kind = tensor_type(operand.dtype, folded(operand, sizes))
+    seen = (batch_of(body, tensor.sizes[:count]), *tensor.sizes[count:])
     groups = _groups(count, operand.least_rank)
     types = f"{tensor.type} into {kind}"
     if count:
         value = body.pure(f"tensor.collapse_shape {tensor.value} {groups} : {types}")
     else:
-        shape = f"output_shape [{comma(map(str, folded))}]"
+        shape = f"output_shape [{comma(map(str, seen))}]"
         value = body.pure(f"tensor.expand_shape {tensor.value} {groups} {shape} : {types}")
-    return Tensor(value, kind, folded)
+    return Tensor(value, kind, seen)
 
 
-def unfold(body: Emitter, operand: Buffer, folded: Tensor, result: Tensor) -> str:
-    """A kernel's result as the model has it: the value of `folded` in the type of `result`."""
-    count = leading_count(operand, result.sizes)
+def unfold(body: Emitter, operand: Buffer, given: Tensor, result: Tensor) -> str:
+    """A kernel's result as the model has it: the value of `given` in the type of `result`."""
+    count = len(leading_of(operand, result.sizes))
     groups = _groups(count, operand.least_rank)
-    types = f"{folded.type} into {result.type}"
+    types = f"{given.type} into {result.type}"
     if not count:
-        return body.pure(f"tensor.collapse_shape {folded.value} {groups} : {types}")
+        return body.pure(f"tensor.collapse_shape {given.value} {groups} : {types}")
     shape = f"output_shape [{comma(map(str, result.sizes))}]"
-    return body.pure(f"tensor.expand_shape {folded.value} {groups} {shape} : {types}")
+    return body.pure(f"tensor.expand_shape {given.value} {groups} {shape} : {types}")
 
 
 def _groups(count: int, others: int) -> list[list[int]]:

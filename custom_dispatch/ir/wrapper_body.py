@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from custom_dispatch.errors import LinkError
 from custom_dispatch.ir import tensor_types
 from custom_dispatch.ir.call_words import Words, read_words
-from custom_dispatch.ir.dispatch import GRID_X, Dispatch, Tensor, new_scratch
+from custom_dispatch.ir.dispatch import GRID_X, Tensor, new_scratch, write_dispatch
 from custom_dispatch.ir.emitter import Emitter
 from custom_dispatch.ir.executable import EntryPoints
 from custom_dispatch.ir.guards import Guards, check_grids
-from custom_dispatch.ir.index_arithmetic import Arithmetic, Check
-from custom_dispatch.kernel.expr import Dim
+from custom_dispatch.ir.index_arithmetic import Check
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut, Scratch
+from custom_dispatch.kernel.shapes import folded, leading_of
 from custom_dispatch.kernel.target import Target
 
 
@@ -54,15 +54,11 @@ class WrapperBody:
     """Whether it is all that a function does: see `new_scratch`."""
 
     def __post_init__(self) -> None:
-        self.dims: dict[str, str | int] = {}
-        self.dim_sources: dict[str, str] = {}
         self.given: dict[str, Tensor] = {}
         self.tensors: dict[str, Tensor] = {}  # as the kernel sees them: leading dims as one
-        self.leading = tensor_types.Leading(self.kernel)
         self.words: dict[str, Words] = {}
         self.grid_x = ""
-        arithmetic = self.arithmetic = Arithmetic(self.body, self.dims)
-        self.guards = Guards(self.kernel, self.body, arithmetic, self.dim_sources, self.checked)
+        self.guards = Guards(self.kernel, self.body, self._absent, written=self.checked)
         self._written: list[Tensor] = []
         self._scratches: dict[str, str | int] = {}
 
@@ -123,9 +119,8 @@ class WrapperBody:
 
     def _check_fit(self) -> None:
         self._read_operands()
-        self._check_leading()
-        self._check_operands()
-        self.guards.require_conditions(self.dims)
+        self.guards.bind({name: tensor.sizes for name, tensor in self.given.items()})
+        self.guards.require()
 
     def keep_updated_operands(self) -> None:
         """Use the operands of in-place updates once more."""
@@ -156,41 +151,6 @@ class WrapperBody:
             if tensor_types.is_folded(operand, sizes):
                 tensor = tensor_types.fold(self.body, operand, tensor, sizes)
             self.tensors[operand.name] = tensor
-        # A dim that any operand has statically is known everywhere.
-        for static in (True, False):
-            for operand in self.kernel.buffers:
-                if operand.optional:
-                    continue
-                found = self.tensors[operand.name].sizes
-                for axis, (expr, size_found) in enumerate(zip(operand.shape, found, strict=True)):
-                    if isinstance(expr, Dim) and isinstance(size_found, int) == static:
-                        self.dims.setdefault(expr.name, size_found)
-                        self.dim_sources.setdefault(expr.name, self._said(operand, axis))
-
-    def _said(self, operand: Buffer, axis: int) -> str:
-        """A size of an operand, in the model's own dims: "`x`.shape[2]"."""
-        more = len(self.given[operand.name].sizes) - operand.rank
-        if axis == 0 and more:
-            return f"the product of `{operand.name}`.shape[:{more + 1}]"
-        return f"`{operand.name}`.shape[{axis + more}]"
-
-    def _check_leading(self) -> None:
-        """Require the same leading dims of all operands that have several, or none."""
-        buffers = [operand for operand in self.kernel.buffers if operand.batched]
-        for operand in sorted(buffers, key=lambda item: item.optional):
-            sizes = self.given[operand.name].sizes
-            for pair in self.leading.compare(operand, sizes):
-                self.guards.require_same(pair, unless=self._absent(operand))
-
-    def _check_operands(self) -> None:
-        for operand in self.kernel.buffers:
-            by_dim = tensor_types.is_folded(operand, self.given[operand.name].sizes)
-            for axis, size in enumerate(operand.shape):
-                if axis == 0 and by_dim:
-                    continue  # dim by dim, as leading ones
-                actual = self.tensors[operand.name].sizes[axis]
-                what = self._said(operand, axis)
-                self.guards.require_equal(actual, size, what, unless=self._absent(operand))
 
     def _absent(self, operand: Buffer) -> str | bool:
         """Whether an optional operand has no elements: known, or an i1 value."""
@@ -216,22 +176,19 @@ class WrapperBody:
                 continue
             actual: list[str | int] = []
             if operand.batched:
-                for pair in self.leading.compare(operand, sizes):
-                    self.guards.require_same(pair)
-            sizes = tensor_types.fold_sizes(operand, sizes)
+                self.guards.same_leading(operand, leading_of(operand, sizes))
+            sizes = folded(operand, sizes)
             for axis, (expr, size) in enumerate(zip(operand.shape, sizes, strict=True)):
-                if size is None:
-                    actual.append(self.guards.value(expr))
-                else:
-                    self.guards.require_equal(size, expr, f"`{operand.name}`.shape[{axis}]")
-                    actual.append(size)
+                if size is not None and not (operand.batched and axis == 0):
+                    self.guards.fit(operand, axis, expr, size)
+                actual.append(self.guards.value(expr) if size is None else size)
             kind = tensor_types.tensor_type(operand.dtype, sizes)
             results.append(Tensor("", kind, tuple(actual)))
         return results
 
     def _scratch_size(self, operand: Scratch) -> str | int:
         """A scratch's bytes; where the kernel does not run, only one."""
-        known = self.arithmetic.known(operand.size_bytes)
+        known = self.guards.arithmetic.known(operand.size_bytes)
         if known is not None and not self.guards.only_if:
             return known
         size = self.guards.value(operand.size_bytes)
@@ -251,7 +208,7 @@ class WrapperBody:
         sizes = self.signature.outputs[self.kernel.outputs.index(operand)]
         if not tensor_types.is_folded(operand, sizes):
             return result
-        actual = (*self.leading.sizes, *result.sizes[1:])
+        actual = (*(self.guards.leading or ()), *result.sizes[1:])
         known = [
             size
             if size is not None
@@ -298,12 +255,13 @@ class WrapperBody:
             words[GRID_X] = (where.grid_x if where else self.grid_x,)
         workload = [
             self.body.index(size) if isinstance(size, int) else size
-            for size in (self.dims[name] for name in self.workload)
+            for size in (self.guards.dims[name] for name in self.workload)
         ]
         if self.everywhere:
             workload.append(where.targets if where else self.body.index(self.everywhere))
         for name, scratch in self._scratches.items():
             self.tensors[name] = new_scratch(self.body, name, scratch, alone=self.alone)
         entry_points = where.entry_points if where else self.entry_points.text
-        dispatch = Dispatch(self.kernel, entry_points, self.tensors, words)
-        return dispatch.write(self.body, workload, results)
+        return write_dispatch(
+            self.body, self.kernel, entry_points, self.tensors, words, workload, results
+        )

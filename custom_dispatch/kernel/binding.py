@@ -1,23 +1,17 @@
-"""What a call passes to a kernel, and what follows: arguments, dims, shapes and grids.
-
-Leading dims are what `...` stands for in a shape such as `[..., n]`. A kernel sees them as one dim,
-`cd.batch`. Arrays are dense, so to make one dim of several, or several of one, is to look at the
-same memory in another way.
-"""
+"""What a call passes to a kernel, and what follows: arguments, dims, shapes and grids."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-from custom_dispatch.errors import CallError, DeclarationError, sentence
-from custom_dispatch.kernel.evaluation import evaluate, for_values, holds
-from custom_dispatch.kernel.expr import Condition, Constant, Dim
+from custom_dispatch.errors import CallError, sentence
+from custom_dispatch.kernel.evaluation import evaluate, for_values
 from custom_dispatch.kernel.geometry import MAX_GRID
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer, Scratch, Struct
+from custom_dispatch.kernel.operand import Buffer, Struct
+from custom_dispatch.kernel.shapes import KnownShapes, Shape
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.choice import Choice
@@ -101,159 +95,20 @@ def struct_numbers(struct: Struct, value: Any, what: str) -> list[Any]:
     return numbers
 
 
-Shape = tuple[int, ...]
-
-
-def leading_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> Shape | None:
-    """The leading dims of a call; None for a kernel without `...`.
-
-    `shapes`: the shapes of its input buffers, by operand name, of ranks that they may have; none,
-    or one without elements, for an optional one that is absent.
-    """
-    first: tuple[str, Shape] | None = None
-    buffers = [item for item in kernel.buffers if item.batched]
-    for operand in sorted(buffers, key=lambda item: item.optional):
-        shape = shapes.get(operand.name, (0,))
-        if operand.optional and 0 in shape:
-            continue
-        found = leading_of(operand, shape)
-        if first is None:
-            first = (operand.name, found)
-        elif found != first[1]:
-            raise CallError(
-                f"Kernel `{kernel.name}`: the operands disagree on their leading dims: those of "
-                f"`{first[0]}` are {list(first[1])}, and those of `{operand.name}` {list(found)}.",
-                expected=f"the same ones everywhere: {declared_shapes(kernel)}",
-                next_step="pass arrays whose sizes agree, broadcast where they have to be.",
-            )
-    return None if first is None else first[1]
-
-
-def leading_of(operand: Buffer, shape: Sequence[int]) -> Shape:
-    """The leading dims in a shape."""
-    return tuple(shape[: len(shape) - operand.least_rank])
-
-
-def folded(operand: Buffer, shape: Sequence[int]) -> Shape:
-    """A shape as the kernel sees it: leading dims as one."""
-    if not operand.batched:
-        return tuple(shape)
-    tail = shape[len(shape) - operand.least_rank :]
-    return (prod(leading_of(operand, shape)), *tail)
-
-
-def unfolded(operand: Buffer, shape: Sequence[int], leading: Sequence[int] | None) -> Shape:
-    """A shape as the caller sees it, from the kernel's."""
-    if not operand.batched or leading is None:
-        return tuple(shape)
-    return (*leading, *shape[1:])
-
-
-def declared_shapes(kernel: Kernel) -> str:
-    """The shapes of a call's buffers as they are declared: "x[..., n], y[..., n]"."""
-    return ", ".join(
-        f"{operand.name}[{operand.declared_shape}]"
-        for operand in kernel.operands
-        if isinstance(operand, Buffer) and not isinstance(operand, Scratch)
-    )
-
-
 def bind_dims(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """The value of every dim, from the shapes of the `In`s and `InOut`s.
+    """The value of every dim, from the shapes of the `In`s and `InOut`s; as `bind_shapes`."""
+    return bind_shapes(kernel, shapes).numbers
 
-    `shapes`: the shape of every input buffer, by operand name; with any leading dims where it has
-    `...`.
+
+def bind_shapes(kernel: Kernel, shapes: Mapping[str, Sequence[int]]) -> KnownShapes:
+    """The dims of a call that fits the kernel, as far as sizes tell.
+
+    `shapes`: as of `Shapes.bind`.
     """
-    dims: dict[str, int] = {}
-    first: dict[str, str] = {}
-    for operand in kernel.buffers:
-        check_rank(kernel, operand, tuple(shapes[operand.name]))
-    # One that is absent has no sizes to compare, and one that may be gives none to others.
-    buffers = [op for op in kernel.buffers if not (op.optional and 0 in shapes[op.name])]
-    buffers.sort(key=lambda operand: operand.optional)
-    leading_dims(kernel, {operand.name: shapes[operand.name] for operand in buffers})
-    for operand in buffers:
-        shape = tuple(shapes[operand.name])
-        for axis, (size, value) in enumerate(
-            zip(operand.shape, folded(operand, shape), strict=True)
-        ):
-            if not isinstance(size, Dim):
-                continue
-            here = _said(operand, shape, axis)
-            if dims.setdefault(size.name, value) != value:
-                raise CallError(
-                    f"Kernel `{kernel.name}`: the operands disagree on dim {size}: "
-                    f"{first[size.name]}, but {here}.",
-                    expected=f"the same {size} everywhere",
-                    next_step="pass arrays whose sizes agree.",
-                )
-            first.setdefault(size.name, here)
-    for operand in buffers:
-        _check_sizes(kernel, operand, tuple(shapes[operand.name]), dims)
-    for condition in kernel.requires:
-        _check_condition(kernel, condition, dims)
-    return dims
-
-
-def _check_condition(kernel: Kernel, condition: Condition, dims: Mapping[str, int]) -> None:
-    try:
-        if holds(condition, dims):
-            return
-    except DeclarationError as error:
-        found = f"Kernel `{kernel.name}` requires {condition}, which has no value: {error.found}"
-        raise error.saying(found, "pass arrays of other sizes.", kind=CallError) from None
-    raise CallError(
-        f"Kernel `{kernel.name}` requires {condition}, which does not hold"
-        f"{for_values(condition, dims)}.",
-        expected=", ".join(map(str, kernel.requires)),
-        next_step="pass arrays of such sizes, or put a kernel that takes these beside it, in a "
-        "cd.Choice.",
-    )
-
-
-def _said(operand: Buffer, shape: Shape, axis: int) -> str:
-    """One size as the caller gave it: "`x`.shape[1] = 7"; the product of leading dims."""
-    if operand.batched and axis == 0 and len(shape) != operand.rank:
-        leading = leading_of(operand, shape)
-        return f"the product of `{operand.name}`.shape[:{len(leading)}] = {prod(leading)}"
-    axis += len(shape) - operand.rank
-    return f"`{operand.name}`.shape[{axis}] = {shape[axis]}"
-
-
-def check_rank(kernel: Kernel, operand: Buffer, shape: Sequence[int]) -> None:
-    """Require an operand's rank."""
-    if not operand.has_rank(len(shape)):
-        least = f"{operand.least_rank} or more" if operand.batched else str(operand.rank)
-        raise CallError(
-            f"Kernel `{kernel.name}`: operand `{operand.name}` has shape {list(shape)}, which is "
-            f"rank {len(shape)}.",
-            expected=f"rank {least}: [{operand.declared_shape}]",
-            next_step="reshape the array.",
-        )
-
-
-def _check_sizes(kernel: Kernel, operand: Buffer, shape: Shape, dims: Mapping[str, int]) -> None:
-    sizes = folded(operand, shape)
-    for axis, (size, value) in enumerate(
-        zip(operand.shape, sizes, strict=True), len(shape) - len(sizes)
-    ):
-        if isinstance(size, Dim):
-            continue
-        try:
-            wanted = evaluate(size, dims)
-        except DeclarationError as error:
-            found = f"Kernel `{kernel.name}`: operand `{operand.name}` has no size in dimension "
-            found += f"{axis}: {error.found}"
-            raise error.saying(found, "pass arrays of other sizes.", kind=CallError) from None
-        if wanted != value:
-            raise CallError(
-                f"Kernel `{kernel.name}`: operand `{operand.name}` has size {value} in "
-                f"dimension {axis}.",
-                expected=str(wanted)
-                if isinstance(size, Constant)
-                else f"{size} = {wanted}{for_values(size, dims)}",
-                next_step="pass an array of that size.",
-            )
+    found = KnownShapes(kernel)
+    found.bind(shapes)
+    found.require()
+    return found
 
 
 def output_shapes(kernel: Kernel, dims: Mapping[str, int]) -> dict[str, Shape]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iree.compiler import ir
@@ -13,20 +13,15 @@ from custom_dispatch.ir.tensor_types import (
     Signature,
     Sizes,
     declared_signature,
-    fold_sizes,
-    known_dims,
-    leading_count,
+    function_type,
     tensor_type,
 )
-from custom_dispatch.kernel.binding import bind_dims, declared_shapes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import first_fitting
-from custom_dispatch.kernel.evaluation import dims_of, evaluate, for_values, holds
-from custom_dispatch.kernel.expr import Condition
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, InOut
-from custom_dispatch.link.declarations import said_type, sizes_of
-from custom_dispatch.link.operations import NODE
+from custom_dispatch.kernel.shapes import KnownShapes
+from custom_dispatch.link.operations import NODE, known_sizes
 
 _LOCATION = re.compile(r'"([^"]+)":(\d+)')
 
@@ -89,38 +84,15 @@ class CallSite:
             next_step=next_step or "correct the model, or the kernel's declaration.",
         )
 
-    def undecided(self, operands: Types) -> tuple[Condition, ...]:
-        """What the kernel requires of sizes that the call's types do not tell."""
-        inputs = self._inputs(operands)
-        if not any(None in sizes for sizes in inputs):
-            return ()
-        known = self._known_dims(inputs)
-        return tuple(
-            condition
-            for condition in self._kernel.requires
-            if any(dim.name not in known for dim in dims_of(condition.left, condition.right))
-        )
-
     def fit(self, operands: Types, results: Types, *, as_called: bool) -> Fitting:
         """Compare the call's types with the kernel's.
 
         `as_called`: whether the function is to have all sizes that are known, which a choice
         depends on: of a tensor that is absent, that it has no elements.
         """
-        kernel = self._kernel
-        given = (len(operands), len(results))
-        wanted = (len(kernel.arguments), len(kernel.outputs))
-        if given != wanted:
-            raise self.refusal(
-                f"has {given[0]} operands and {given[1]} results",
-                f"{wanted[0]} and {wanted[1]}, as kernel `{kernel.name}` is declared",
-            )
-        inputs = self._inputs(operands)
-        outputs = [
-            self._sizes(operand, kind)
-            for operand, kind in zip(kernel.outputs, results, strict=True)
-        ]
-        signature = declared_signature(kernel, leading=self.check_sizes(inputs, outputs))
+        kernel, given = self._kernel, self.types(operands, results)
+        inputs, outputs = given.inputs, given.outputs
+        signature = declared_signature(kernel, leading=self._check_sizes(inputs, outputs))
         if as_called:
             signature = Signature(
                 tuple(
@@ -136,24 +108,44 @@ class CallSite:
             )
         return Fitting(self, kernel, signature)
 
-    def _inputs(self, operands: Types) -> list[Sizes]:
-        return [
-            self._sizes(operand, kind) if isinstance(operand, Buffer) else ()
-            for operand, kind in zip(self._kernel.arguments, operands, strict=True)
-        ]
+    def types(self, operands: Types, results: Types) -> Signature:
+        """The sizes that the types say, which have to be of the declared ranks and elements."""
+        kernel = self._kernel
+        given = (len(operands), len(results))
+        wanted = (len(kernel.arguments), len(kernel.outputs))
+        if given != wanted:
+            raise self.refusal(
+                f"has {given[0]} operands and {given[1]} results",
+                f"{wanted[0]} and {wanted[1]}: @{kernel.name}"
+                + function_type(kernel, declared_signature(kernel)),
+            )
+        inputs = zip(kernel.arguments, operands, strict=True)
+        outputs = zip(kernel.outputs, results, strict=True)
+        return Signature(
+            tuple(
+                self._sizes(item, kind) if isinstance(item, Buffer) else () for item, kind in inputs
+            ),
+            tuple(self._sizes(item, kind) for item, kind in outputs),
+        )
 
     def _sizes(self, operand: Buffer, kind: ir.Type | None) -> Sizes:
         if kind is None and operand.optional:
             return (0,) * operand.rank
-        sizes = sizes_of(operand, kind)
-        if sizes is None:
-            wanted = tensor_type(operand.dtype, (None,) * operand.rank)
-            raise self.refusal(
-                f"has {kind or 'nothing'} for `{operand.name}`", f"{said_type(operand)}: {wanted}"
-            )
-        return sizes
+        if (
+            isinstance(kind, ir.RankedTensorType)
+            and kind.encoding is None
+            and operand.has_rank(kind.rank)
+            and str(kind.element_type) == operand.dtype.mlir
+        ):
+            return known_sizes(kind)
+        rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
+        raise self.refusal(
+            f"has {kind or 'nothing'} for `{operand.name}`",
+            f"a tensor of rank {rank} and type {operand.dtype.mlir}: "
+            + tensor_type(operand.dtype, (None,) * operand.rank),
+        )
 
-    def check_sizes(self, inputs: Sequence[Sizes], outputs: Sequence[Sizes]) -> int:
+    def _check_sizes(self, inputs: Sequence[Sizes], outputs: Sequence[Sizes]) -> int:
         """Compare all that is known of sizes; what is not, is compared when the kernel is called.
 
         A result's sizes are the model's word for what comes out: they have to follow from the
@@ -163,91 +155,42 @@ class CallSite:
 
         Returns: how many leading dims there are.
         """
-        leading = self._leading(inputs)
+        kernel, known = self._kernel, KnownShapes(self._kernel)
+        pairs = zip(kernel.arguments, inputs, strict=True)
         try:
-            known = self._known_dims(inputs)
-            for operand, sizes in zip(self._kernel.outputs, outputs, strict=True):
-                self._check_result(operand, sizes, leading, known)
-            self._check_requirements(known)
+            known.bind(
+                {
+                    item.name: sizes
+                    for item, sizes in pairs
+                    if isinstance(item, Buffer) and not (item.optional and None in sizes)
+                }
+            )
+            known.require()
+            results = known.results()
         except (CallError, DeclarationError) as error:
             raise self.refusal(
                 f"does not fit: {error.found.removesuffix('.')}",
                 error.expected,
                 "correct the model's sizes.",
             ) from None
-        return 1 if leading is None else len(leading)
+        for operand, sizes in zip(kernel.outputs, outputs, strict=True):
+            self._check_result(operand, sizes, results[operand.name])
+        return 1 if known.leading is None else len(known.leading)
 
-    def _leading(self, inputs: Sequence[Sizes]) -> Sizes | None:
-        """What is known of the leading dims, from all operands together."""
-        first = ""
-        leading: Sizes | None = None
-        for operand, sizes in zip(self._kernel.arguments, inputs, strict=True):
-            if not isinstance(operand, Buffer) or not operand.batched:
+    def _check_result(self, operand: Buffer, sizes: Sizes, known: Sequence[object]) -> None:
+        if len(sizes) != len(known):
+            raise self.refusal(
+                f"has a result `{operand.name}` of rank {len(sizes)}",
+                f"rank {len(known)}, with the leading dims of the operands",
+            )
+        for axis, (size, wanted) in enumerate(zip(sizes, known, strict=True)):
+            if size is None or size == wanted:
                 continue
-            if operand.optional and 0 in sizes:
-                continue
-            found = sizes[: leading_count(operand, sizes)]
-            if leading is None:
-                first, leading = operand.name, found
-                continue
-            pairs = list(zip(leading, found, strict=False))
-            if len(leading) != len(found) or any(
-                None not in pair and pair[0] != pair[1] for pair in pairs
-            ):
-                raise self.refusal(
-                    f"has leading dims that disagree: [{_listed(leading)}] of `{first}`, and "
-                    f"[{_listed(found)}] of `{operand.name}`",
-                    f"the same ones everywhere: {declared_shapes(self._kernel)}",
-                    "correct the model's sizes, or broadcast there.",
-                )
-            leading = tuple(b if a is None else a for a, b in pairs)
-        return leading
-
-    def _known_dims(self, inputs: Sequence[Sizes]) -> dict[str, int]:
-        kernel, numbers = self._kernel, {}
-        for operand, sizes in zip(kernel.arguments, inputs, strict=True):
-            if None in sizes:
-                return known_dims(kernel, Signature(tuple(inputs), ()))
-            numbers[operand.name] = [size for size in sizes if size is not None]
-        return bind_dims(kernel, numbers)
-
-    def _check_requirements(self, known: Mapping[str, int]) -> None:
-        for condition in self._kernel.requires:
-            dims = dims_of(condition.left, condition.right)
-            if all(dim.name in known for dim in dims) and not holds(condition, known):
-                raise self.refusal(
-                    f"does not fit: kernel `{self._kernel.name}` requires {condition}, which does "
-                    f"not hold{for_values(condition, known)}",
-                    ", ".join(map(str, self._kernel.requires)),
-                )
-
-    def _check_result(
-        self, operand: Buffer, sizes: Sizes, leading: Sizes | None, known: Mapping[str, int]
-    ) -> None:
-        if operand.batched and leading is not None:
-            found = sizes[: leading_count(operand, sizes)]
-            if len(found) != len(leading) or any(
-                size is not None and size != wanted
-                for size, wanted in zip(found, leading, strict=True)
-            ):
-                raise self.refusal(
-                    f"has a result `{operand.name}` with the leading dims [{_listed(found)}]",
-                    f"those of the operands: [{_listed(leading)}]",
-                )
-        folded = fold_sizes(operand, sizes)
-        more = len(sizes) - len(folded)
-        for axis, (expr, size) in enumerate(zip(operand.shape, folded, strict=True)):
-            if size is None or (operand.batched and axis == 0):
-                continue
-            certain = all(dim.name in known for dim in dims_of(expr))
-            if not certain or evaluate(expr, known) != size:
-                raise self.refusal(
-                    f"has a result `{operand.name}` of size {size} in dimension {axis + more}",
-                    f"{expr} = {evaluate(expr, known)}"
-                    if certain
-                    else f"{expr}, which is not known before the call",
-                )
-
-
-def _listed(sizes: Sizes) -> str:
-    return ", ".join("?" if size is None else str(size) for size in sizes)
+            is_leading = axis < len(sizes) - operand.least_rank
+            what = "leading dims" if is_leading else operand.shape[axis - len(sizes)]
+            raise self.refusal(
+                f"has a result `{operand.name}` of size {size} in dimension {axis}",
+                f"{what} = {wanted}"
+                if wanted is not None
+                else f"{what}, which is not known before the call",
+            )

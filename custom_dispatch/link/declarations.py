@@ -29,6 +29,7 @@ from custom_dispatch.kernel.declared import fits_none
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.kernel.target import Target
+from custom_dispatch.link.call_site import CallSite
 from custom_dispatch.link.operations import (
     callee_of,
     calls_of,
@@ -225,55 +226,14 @@ def _function(
 
 def _signature(kernel: Kernel, declaration: ir.Operation) -> Signature:
     kind = type_of(declaration)
-    if len(kind.inputs) != len(kernel.arguments) or len(kind.results) != len(kernel.outputs):
-        raise _refusal(
-            kernel,
-            f"{len(kind.inputs)} operands and {len(kind.results)} results",
-            f"{len(kernel.arguments)} and {len(kernel.outputs)}",
-        )
-    pairs = zip(kernel.arguments, kind.inputs, strict=True)
-    inputs = tuple(_sizes(kernel, operand, found) for operand, found in pairs)
-    pairs = zip(kernel.outputs, kind.results, strict=True)
-    return Signature(inputs, tuple(_sizes(kernel, operand, found) for operand, found in pairs))
-
-
-def _sizes(kernel: Kernel, operand: Buffer | Scalar, found: ir.Type) -> Sizes:
-    """The sizes of a tensor, none of a scalar, of the type that is declared."""
-    name = f"`{operand.name}`"
-    if isinstance(operand, Scalar):
-        if str(found) != operand.argument_type:
-            raise _refusal(kernel, f"{found} for the scalar {name}", operand.argument_type)
-        return ()
-    sizes = sizes_of(operand, found if getattr(found, "encoding", None) is None else None)
-    if sizes is None:
-        raise _refusal(kernel, f"{found} for {name}", said_type(operand))
-    return sizes
-
-
-def _refusal(kernel: Kernel, found: str, expected: str) -> LinkError:
-    wanted = function_type(kernel, declared_signature(kernel))
-    return LinkError(
-        f"The model declares `{kernel.name}` with {found}.",
-        expected=f"{expected}: @{kernel.name}{wanted}",
-        next_step="correct the model's declaration of the kernel.",
-    )
-
-
-def said_type(operand: Buffer) -> str:
-    """The type that a tensor has to have, in words."""
-    rank = f"{operand.least_rank} or more" if operand.batched else operand.rank
-    return f"a tensor of rank {rank} and type {operand.dtype.mlir}"
-
-
-def sizes_of(operand: Buffer, kind: ir.Type | None) -> Sizes | None:
-    """A tensor's sizes; None of a type that is no tensor's, or of another rank or element type."""
-    if (
-        not isinstance(kind, ir.RankedTensorType)
-        or not operand.has_rank(kind.rank)
-        or str(kind.element_type) != operand.dtype.mlir
-    ):
-        return None
-    return known_sizes(kind)
+    site = CallSite(f"The model's declaration of `{kernel.name}`", kernel)
+    found = site.types(kind.inputs, kind.results)
+    for operand, given in zip(kernel.arguments, kind.inputs, strict=True):
+        if isinstance(operand, Scalar) and str(given) != operand.argument_type:
+            raise site.refusal(
+                f"has {given} for the scalar `{operand.name}`", operand.argument_type
+            )
+    return found
 
 
 _Counts = dict[tuple[str, tuple[Sizes, ...]], tuple[int, bool]]

@@ -15,6 +15,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.arguments import arguments_by_name
 from custom_dispatch.link.call_site import CallSite
+from custom_dispatch.link.constants import number_of
 from custom_dispatch.link.operations import create
 
 
@@ -70,13 +71,10 @@ def arrange(
 
 def constant_of(site: CallSite, scalar: Scalar, attribute: ir.Attribute) -> Any:
     """A number that is an attribute, as a constant of a scalar's type at the insertion point."""
-    if not isinstance(attribute, ir.FloatAttr | ir.BoolAttr | ir.IntegerAttr):
-        raise site.refusal(
-            f"has {attribute} for the scalar `{scalar.name}`", f"a number that {scalar.dtype} holds"
-        )
-    wanted = ir.Type.parse(scalar.argument_type)
-    value = float(attribute.value) if isinstance(attribute, ir.FloatAttr) else int(attribute.value)
-    held = held_number(scalar.dtype, value, wanted)
+    wanted, value, held = ir.Type.parse(scalar.argument_type), attribute, None
+    if isinstance(attribute, ir.FloatAttr | ir.BoolAttr | ir.IntegerAttr):
+        value = number_of(attribute)
+        held = held_number(scalar.dtype, value, wanted)
     if held is not None:
         return create("arith.constant", wanted, value=held)
     raise site.refusal(

@@ -8,12 +8,12 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.expr import Binary, Condition, Dim, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.kernel.shapes import Shapes
 from custom_dispatch.kernel.size_arithmetic import compared
 from custom_dispatch.link.call_site import CallSite, Fitting
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 from custom_dispatch.match.polynomial import Polynomial
-from custom_dispatch.match.sizes import extents_of, extreme, quotient, remainder
+from custom_dispatch.match.sizes import OF_SIZES, extents_of
 from custom_dispatch.match.state import Match
 from custom_dispatch.match.types import as_the_kernels
 
@@ -37,17 +37,18 @@ def fitting_of(match: Match) -> Fitting:
         for item, value in zip(kernel.outputs, match.results, strict=True)
     ]
     site = CallSite("the place", kernel)
-    undecided = site.undecided(operands)
+    site.types(operands, results)  # or its error, which says more than sizes do
     known = KnownSizes(kernel, is_strict=str(match.results[0].type).startswith("!torch."))
     try:
         known.bind_place(match)
-        unknown = [condition for condition in undecided if not known.holds(condition)]
+        fitting = site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
+        unknown = [condition for condition in kernel.requires if not known.holds(condition)]
     except (CallError, DeclarationError) as error:
         raise LinkError(error.found.removeprefix(f"Kernel `{kernel.name}`: ")) from None
     if unknown:
         listed = " and ".join(map(str, unknown))
         raise LinkError(f"the kernel requires {listed}, which is not known to hold")
-    return site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
+    return fitting
 
 
 def is_profitable(match: Match) -> bool:
@@ -82,7 +83,7 @@ def number_for(match: Match, name: str, function: Callable[..., float]) -> float
     return function(**dims)
 
 
-class KnownSizes(SymbolicShapes[Polynomial]):
+class KnownSizes(Shapes[Polynomial]):
     """What is known of a kernel's dims in a place of a model.
 
     `is_strict`: whether sizes that the kernel takes for one have to be known to be the same. In the
@@ -133,29 +134,14 @@ class KnownSizes(SymbolicShapes[Polynomial]):
             numbers = (Polynomial.of(size).number for size in (known, found))
             said = f"{problem}: {known} and {found}"
             raise CallError(said if None not in numbers else f"{said}, as far as is known")
-        return known
+        return found if Polynomial.of(found).number is not None else known
 
     def computed(
         self, expr: Binary, left: Polynomial, right: Polynomial, *, checked: bool
     ) -> Polynomial:
         """An operator's result."""
         del checked  # the call checks what comes out
-        one, other = Polynomial.of(left), Polynomial.of(right)
-        match expr.operator:
-            case "+":
-                return one + other
-            case "-":
-                return one - other
-            case "*":
-                return one * other
-            case "//":
-                return quotient(one, other)
-            case "%":
-                return remainder(one, other)
-            case "ceildiv":
-                return quotient(one + other - 1, other)
-            case operator:
-                return extreme("max" if operator == "maximum" else "min", one, other)
+        return OF_SIZES[expr.operator](Polynomial.of(left), Polynomial.of(right))
 
     def chosen(self, expr: Where) -> Polynomial:
         """One of two sizes; raises CallError where nobody knows which."""

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy
 
 from custom_dispatch.errors import CallError
-from custom_dispatch.kernel.binding import bind_dims, folded, leading_dims, unfolded
+from custom_dispatch.kernel.binding import bind_shapes
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Operand
+from custom_dispatch.kernel.shapes import folded, unfolded
 from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.flight import Submission
@@ -77,12 +78,7 @@ def _fold_arguments(
 @lru_cache(maxsize=4096)
 def _leading(kernel: Kernel, shapes: tuple[tuple[str, Shape], ...]) -> Shape:
     """The leading dims of a call, all of whose shapes fit; what was found right once, is."""
-    given = dict(shapes)
-    for operand in kernel.inputs:
-        if isinstance(operand, Buffer) and operand.optional:
-            given.setdefault(operand.name, (0,) * operand.rank)
-    bind_dims(kernel, given)
-    return leading_dims(kernel, given) or ()
+    return bind_shapes(kernel, dict(shapes)).leading or ()
 
 
 def _fold_results(

@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     ),
     "dims": (
         lambda: simple_mul.on("cpu")(ONES, ONES[:3]),
-        ("disagree on dim n: `lhs`.shape[0] = 8, but `rhs`.shape[0] = 3", "the same n"),
+        ("`lhs`.shape[0] and `rhs`.shape[0] disagree on dim n: 8 and 3", "sizes that agree"),
     ),
     "static size": (
         lambda: samples.sum_and_difference.on("cpu")(np.ones((4, 3), np.float32)),

@@ -102,11 +102,10 @@ def test_what_does_not_fit_is_refused(
         return str(caught.value)
 
     message = refusal("increment", X, np.ones((3, 2), np.float32))
-    assert "the operands disagree on their leading dims: those of `y` are [2, 3], and" in message
-    assert "those of `by` [3, 2]." in message
-    assert "the same ones everywhere: y[..., n], by[...]" in message
+    assert "`y`.shape[0] and `by`.shape[0] disagree, which are leading dims: 2 and 3." in message
+    assert "sizes that agree: y[..., n], by[...]" in message
     message = refusal("row_norm", X[:, :, :7], WEIGHT, 1e-5)
-    assert "dim columns: `x`.shape[2] = 7, but `weight`.shape[0] = 8" in message
+    assert "`x`.shape[2] and `weight`.shape[0] disagree on dim columns: 7 and 8" in message
     message = refusal("row_norm", np.float32(1), WEIGHT, 1e-5)
     assert "rank 0" in message
     assert "rank 1 or more: [..., columns]" in message

@@ -173,7 +173,7 @@ def test_a_model_that_fits_no_kernel_is_refused(choice: cd.Choice, doubled: cd.C
     with pytest.raises(LinkError) as caught:
         cd.compile(model("tensor<8xf16>"), doubled, ["cpu"])
     assert "No kernel of choice `doubled` takes the types that the model" in caught.value.found
-    assert "`few` with tensor<8xf16> for `x` (expected: a tensor of rank 1" in str(caught.value)
+    assert "`few` has tensor<8xf16> for `x` (expected: a tensor of rank 1" in str(caught.value)
 
 
 def test_dtypes_and_ranks_choose(choice: cd.Choice) -> None:

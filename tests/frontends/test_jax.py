@@ -199,7 +199,7 @@ def test_what_does_not_fit_is_refused_as_in_every_call() -> None:
         '  next step: convert it: x.astype("float16").'
     )
     text = refusal(jax.jit(lambda x: norm(x, weight[:3], 1e-5)), x)
-    assert text.startswith("Kernel `row_norm`: the operands disagree on dim columns")
+    assert "`x`.shape[1] and `weight`.shape[0] disagree on dim columns: " in text
     assert refusal(norm, x, weight, "small").startswith(
         "Kernel `row_norm`: the scalar `epsilon` is 'small'."
     )

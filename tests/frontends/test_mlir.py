@@ -101,34 +101,34 @@ def test_static_shapes_need_no_branch(library: Library) -> None:
     [
         (
             "func.func private @simple_mul(tensor<?xf64>, tensor<?xf32>) -> tensor<?xf32>",
-            "declares `simple_mul` with tensor<?xf64> for `lhs`",
+            "declaration of `simple_mul` has tensor<?xf64> for `lhs`",
             "a tensor of rank 1 and type f32",
         ),
         (
             "func.func private @simple_mul(tensor<?xf32>, tensor<?x?xf32>) -> tensor<?xf32>",
-            "declares `simple_mul` with tensor<?x?xf32> for `rhs`",
+            "declaration of `simple_mul` has tensor<?x?xf32> for `rhs`",
             "a tensor of rank 1 and type f32",
         ),
         (
             "func.func private @simple_mul(tensor<?xf32>) -> tensor<?xf32>",
-            "declares `simple_mul` with 1 operands and 1 results",
+            "declaration of `simple_mul` has 1 operands and 1 results",
             "2 and 1: @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>",
         ),
         (
             "func.func private @simple_mul(tensor<8xf32>, tensor<9xf32>) -> tensor<8xf32>",
-            "the model gives `rhs`.shape[0] = 9",
-            "n = 8, as the other operands and the declaration have it: lhs[n], rhs[n], product[n]",
+            "`lhs`.shape[0] and `rhs`.shape[0] disagree on dim n: 8 and 9.",
+            "sizes that agree: lhs[n], rhs[n], product[n]",
         ),
         (
             "func.func private @simple_mul(tensor<8xf32>, tensor<8xf32>) -> tensor<9xf32>",
-            "the model gives `product`.shape[0] = 9",
-            "n = 8",
+            "`lhs`.shape[0] and `product`.shape[0] disagree on dim n: 8 and 9.",
+            "sizes that agree: lhs[n], rhs[n], product[n]",
         ),
         (
             "func.func private @simple_mul(tensor<4294967296xf32>, tensor<4294967296xf32>)"
             " -> tensor<4294967296xf32>",
-            "scalar `count` = n is 4294967296 for the model's sizes",
-            "at most 2147483647, what i32 holds",
+            "scalar `count` = n does not fit i32: it is 4294967296 for the model's sizes",
+            "at most 2147483647",
         ),
     ],
 )

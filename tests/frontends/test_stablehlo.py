@@ -201,8 +201,8 @@ def test_a_composite_that_no_kernel_is_given_for_is_its_decomposition(shift: cd.
         ),
         (
             custom_call(weight="tensor<7xf32>"),
-            "at model.py:7 does not fit: Kernel `row_norm`: the operands disagree on dim col",
-            "the same columns everywhere",
+            "`x`.shape[2] and `weight`.shape[0] disagree on dim columns: 8 and 7.",
+            "sizes that agree: x[..., columns], weight[columns], y[..., columns]",
         ),
         (
             custom_call(weight="tensor<8xf16>"),

@@ -320,7 +320,9 @@ def test_bad_tensors_are_refused_by_sentences() -> None:
         "  expected: a dense tensor\n"
         "  next step: convert it: tensor.to_dense()."
     )
-    assert "`lhs`.shape[0] = 8, but `rhs`.shape[0] = 5" in refusal(operator, a, a[:5])
+    assert "`lhs`.shape[0] and `rhs`.shape[0] disagree on dim n: 8 and 5" in refusal(
+        operator, a, a[:5]
+    )
     for device in ("cpu", "meta"):
         assert "is rank 2" in refusal(operator, *[torch.empty(2, 4, device=device)] * 2)
     assert "operand `lhs` has dtype torch.complex64" in refusal(operator, a.to(torch.cfloat), a)

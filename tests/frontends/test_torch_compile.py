@@ -384,9 +384,8 @@ def test_operators_that_do_not_fit_are_refused_by_name_and_place() -> None:
     )
     assert refusal(LinkError, model, a, torch.randn(5), kernels=simple_mul) == (
         "The operator `elsewhere.simple_mul` at test_torch_compile.py does not fit: Kernel "
-        "`simple_mul`: the operands disagree on dim n: `lhs`.shape[0] = 8, but `rhs`.shape[0] = "
-        "5.\n"
-        "  expected: the same n everywhere\n"
+        "`simple_mul`: `lhs`.shape[0] and `rhs`.shape[0] disagree on dim n: 8 and 5.\n"
+        "  expected: sizes that agree: lhs[n], rhs[n], product[n]\n"
         "  next step: correct the model's sizes."
     )
     doubled = simple_mul.with_launch(block=64)

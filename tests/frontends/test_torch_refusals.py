@@ -106,9 +106,9 @@ def test_tensors_that_do_not_fit_the_kernel(caplog: pytest.LogCaptureFixture) ->
         "  next step: reshape the array."
     )
     assert refusal(lambda x: multiply(x, x[:3]), X) == (
-        f"{prefix}the operands disagree on dim n: `lhs`.shape[0] = 8, but `rhs`.shape[0] = 3.\n"
-        "  expected: the same n everywhere\n"
-        "  next step: pass arrays whose sizes agree."
+        f"{prefix}`lhs`.shape[0] and `rhs`.shape[0] disagree on dim n: 8 and 3.\n"
+        "  expected: sizes that agree: lhs[n], rhs[n], product[n]\n"
+        "  next step: pass arrays whose sizes agree, broadcast where they have to be."
     )
     assert refusal(lambda x: multiply(x.to(torch.complex64), x), X) == (
         f"{prefix}operand `lhs` has dtype torch.complex64.\n"
@@ -130,7 +130,7 @@ def test_an_attribute_that_the_kernel_does_not_know() -> None:
     ).startswith(
         "The operator `refusals.simple_mul` at test_torch_refusals.py has 3 operands and 1 "
         "results.\n"
-        "  expected: 2 and 1, as kernel `simple_mul` is declared\n"
+        "  expected: 2 and 1: @simple_mul(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>\n"
     )
 
 

@@ -14,11 +14,11 @@ import custom_dispatch as cd
 from custom_dispatch.errors import CallError, DeclarationError
 from custom_dispatch.kernel.binding import (
     bind_dims,
+    bind_shapes,
     grid_for,
-    leading_dims,
     output_shapes,
-    unfolded,
 )
+from custom_dispatch.kernel.shapes import unfolded
 
 Declare = Callable[..., cd.Kernel]
 n, m = cd.dim("n"), cd.dim("m")
@@ -52,8 +52,8 @@ def test_dims_are_read_from_the_inputs(kernel: cd.Kernel) -> None:
     [
         (
             {"b": (5, 4)},
-            "the operands disagree on dim m: `a`.shape[1] = 3, but `b`.shape[0] = 5.",
-            "the same m everywhere",
+            "`a`.shape[1] and `b`.shape[0] disagree on dim m: 3 and 5.",
+            "sizes that agree: a[n, m], b[m, 4], c[(n * 2) - m], y[n, 4]",
         ),
         ({"a": (8,)}, "operand `a` has shape [8], which is rank 1.", "rank 2: [n, m]"),
         ({"b": (3, 5)}, "operand `b` has size 5 in dimension 1.", "4"),
@@ -127,7 +127,7 @@ def test_leading_dims_are_one(leading: tuple[int, ...]) -> None:
     dims = bind_dims(kernel, shapes)
     assert dims == {"batch": count, "n": 8}
     assert output_shapes(kernel, dims) == {"y": (count, 8)}
-    assert leading_dims(kernel, shapes) == leading
+    assert bind_shapes(kernel, shapes).leading == leading
     (y,) = kernel.outputs
     assert unfolded(y, (count, 8), leading) == (*leading, 8)
 
@@ -139,13 +139,11 @@ def test_leading_dims_are_one(leading: tuple[int, ...]) -> None:
         ({"x": (2, 3, 8, 5)}, "operand `x` has size 5 in dimension 3."),
         (
             {"bias": (3, 2)},
-            "the operands disagree on their leading dims: those of `x` are [2, 3], and those of "
-            "`bias` [3, 2].",
+            "`x`.shape[0] and `bias`.shape[0] disagree, which are leading dims: 2 and 3.",
         ),
         (
             {"weights": (5,)},
-            "the operands disagree on dim batch: the product of `x`.shape[:2] = 6, but "
-            "`weights`.shape[0] = 5",
+            "the product of `x`.shape[:2] and `weights`.shape[0] disagree on dim batch: 6 and 5.",
         ),
     ],
 )

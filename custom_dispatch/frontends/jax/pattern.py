@@ -15,7 +15,7 @@ import numpy
 from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError
-from custom_dispatch.kernel.binding import bind_dims, leading_dims
+from custom_dispatch.kernel.binding import bind_shapes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
@@ -164,8 +164,8 @@ class _Examples(TracedExamples):
             if not kind.has_static_shape:
                 raise CallError(f"the sizes of `{item.name}` are not known")
             shapes[item.name] = tuple(kind.shape)
-        dims = bind_dims(kernel, shapes)
-        return _Sizes(tuple(dims.items()), leading_dims(kernel, shapes))
+        bound = bind_shapes(kernel, shapes)
+        return _Sizes(tuple(bound.numbers.items()), bound.leading)
 
     # -- tracing
 

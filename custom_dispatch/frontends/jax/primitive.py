@@ -19,9 +19,9 @@ from custom_dispatch.kernel.declared import first_fitting, kernels_of
 from custom_dispatch.kernel.expr import Binary, Expr, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
+from custom_dispatch.kernel.shapes import Shapes
 from custom_dispatch.kernel.size_arithmetic import OPERATORS
 from custom_dispatch.link.arguments import call_arguments
-from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 primitive = Primitive("custom_dispatch")
 primitive.multiple_results = True
@@ -238,7 +238,7 @@ Size = Any
 would check it later than the compiled module."""
 
 
-class _TracedShapes(SymbolicShapes[Size]):
+class _TracedShapes(Shapes[Size]):
     def same(self, known: Size, found: Size, problem: str) -> Size:
         if known is found or known == found:
             return known

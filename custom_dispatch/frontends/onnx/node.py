@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +11,13 @@ import numpy
 import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
-from custom_dispatch.kernel.binding import declared_shapes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import first_fitting, kernels_of
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
-from custom_dispatch.kernel.evaluation import for_values
-from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
-from custom_dispatch.kernel.size_arithmetic import compared, computed
+from custom_dispatch.kernel.shapes import KnownShapes
 from custom_dispatch.link.arguments import arguments_by_name
-from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 _NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
 
@@ -175,7 +169,7 @@ def _results(kernel: Kernel, label: str, types: Sequence[TensorType | None]) -> 
     if not complete:
         return [TensorType(element, None) for element in elements]
     try:
-        found = _InferredShapes(kernel).of(shapes)
+        found = KnownShapes(kernel).of(shapes)
     except (CallError, DeclarationError) as error:
         step = "correct the model, or the kernel's declaration."
         raise error.saying(f"{label} does not fit: {error.found}", step, kind=LinkError) from None
@@ -212,60 +206,6 @@ def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 Size = int | str | None
 Shape = tuple[Size, ...]
-
-
-class _InferredShapes(SymbolicShapes[Size]):
-    """Shapes where a size is known by number, by a name that other tensors share, or not at all."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
-        self.dims = defaultdict(lambda: None)
-
-    def same(self, known: Size, found: Size, problem: str) -> Size:
-        """Numbers say more than names, and names more than nothing."""
-        if isinstance(known, int) and isinstance(found, int) and known != found:
-            raise self._refusal(f"{problem}: {known} and {found}")
-        if isinstance(known, int) or found is None:
-            return known
-        return found if isinstance(found, int) or known is None else known
-
-    def computed(self, expr: Binary, left: Size, right: Size, *, checked: bool) -> Size:
-        del checked  # numbers are
-        if isinstance(left, int) and isinstance(right, int):
-            return computed(expr.operator, left, right, expr)
-        return None
-
-    def chosen(self, expr: Where) -> Size:
-        holds = self._holds(expr.condition)
-        return None if holds is None else self.value(expr.if_true if holds else expr.if_false)
-
-    def product(self, sizes: Sequence[Size]) -> Size:
-        numbers = [size for size in sizes if isinstance(size, int)]
-        return math.prod(numbers) if len(numbers) == len(sizes) else None
-
-    def _holds(self, condition: Condition) -> bool | None:
-        """Whether a condition holds; None where nobody knows."""
-        left, right = self.sides(condition)
-        if isinstance(left, int) and isinstance(right, int):
-            return compared(condition.operator, left, right)
-        return None
-
-    def _refusal(self, what: str) -> CallError:
-        return CallError(
-            f"Kernel `{self.kernel.name}`: {what}.",
-            expected=f"sizes that agree: {declared_shapes(self.kernel)}",
-            next_step="correct the model's sizes, or broadcast there.",
-        )
-
-    def require(self) -> None:
-        for condition in self.kernel.requires:
-            if self._holds(condition) is False:
-                numbers = {name: size for name, size in self.dims.items() if isinstance(size, int)}
-                raise CallError(
-                    f"Kernel `{self.kernel.name}` requires {condition}, which does not hold"
-                    f"{for_values(condition, numbers)}.",
-                    expected=str(condition),
-                )
 
 
 @functools.cache

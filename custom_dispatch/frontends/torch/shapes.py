@@ -11,8 +11,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from custom_dispatch.kernel.expr import Binary, Condition, Where
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.shapes import Shapes
 from custom_dispatch.kernel.size_arithmetic import DIVISIONS, OPERATORS, compared
-from custom_dispatch.link.symbolic_shapes import SymbolicShapes
 
 _LEAST_CERTAIN = 2
 _OPERATORS = {
@@ -25,7 +25,7 @@ Size = Any
 """An int or a `torch.SymInt`."""
 
 
-class TracedShapes(SymbolicShapes[Size]):
+class TracedShapes(Shapes[Size]):
     """What is known of a kernel's dims while PyTorch traces.
 
     `certain`: whether it will be this kernel: where symbols leave that open, nothing is noted of
