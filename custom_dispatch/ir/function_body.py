@@ -241,24 +241,34 @@ def write_function(
     name: str,
     parameters: Sequence[tuple[str, str]],
     outputs: Sequence[Value],
-    attributes: str,
     body: Emitter,
+    *,
+    taken: Sequence[Value] = (),
+    fences: bool = True,
+    said: Sequence[str] = (),
+    inlined: bool = False,
 ) -> str:
     """A public function as text.
 
     - `parameters`: the name and type of each.
-    - `attributes`: besides `iree.abi.stub`.
+    - `taken`: those of them that are no fences.
+    - `fences`: whether it returns before its work is done, and has fences.
+    - `said`: further entries of its reflection.
+    - `inlined`: whether IREE may put its body in the place of a call.
     """
+    entries = [f"iree.abi.declaration = {quote(_declaration(name, taken, outputs, fences))}"]
+    entries += ['iree.abi.model = "coarse-fences"'] * fences
+    policy = "" if inlined else "inlining_policy = #util.inline.never, "
     given = comma(f"{value}: {kind}" for value, kind in parameters)
     head = (
-        f"util.func public @{quote(name)}({given}) -> {types_of(outputs)} "
-        f"attributes {{iree.abi.stub, {attributes}}} {{"
+        f"util.func public @{quote(name)}({given}) -> {types_of(outputs)} attributes "
+        f"{{iree.abi.stub, {policy}iree.reflection = {{{comma([*entries, *said])}}}}} {{"
     )
     return "\n".join([head, *body.lines, "}"]) + "\n"
 
 
-def declaration(model: str, name: str, inputs: Sequence[Value], outputs: Sequence[Value]) -> str:
+def _declaration(name: str, inputs: Sequence[Value], outputs: Sequence[Value], fences: bool) -> str:
     """The types as IREE writes them for people and bindings (`formatSourceDeclaration`)."""
     taken = comma(f"%input{index}: {item.type}" for index, item in enumerate(inputs))
     given = comma(f"%output{index}: {item.type}" for index, item in enumerate(outputs))
-    return f"{model} func @{name}({taken}) -> ({given})"
+    return f"{'async' if fences else 'sync'} func @{name}({taken}) -> ({given})"

@@ -31,7 +31,6 @@ from custom_dispatch.ir.function_body import (
     await_fence,
     begin,
     copy_tensors,
-    declaration,
     export_tensors,
     import_tensors,
     load_buffer,
@@ -43,7 +42,7 @@ from custom_dispatch.ir.function_body import (
     write_initializer,
     written,
 )
-from custom_dispatch.ir.interface import Interface, State, reflection, write_waiting
+from custom_dispatch.ir.interface import Interface, State, write_waiting
 
 TRANSIENTS = "custom_dispatch.transients"
 """The global that holds the buffer for what is neither argument nor result nor state. Its size is
@@ -101,16 +100,8 @@ class GraphInterface:
             scratch=load_buffer(body, TRANSIENTS),
         )
         body.line("util.return")
-        name = outer.name + GRAPH
-        declared = declaration("async", name, (), ())
-        return write_function(
-            name,
-            [(wait, FENCE), (signal, FENCE)],
-            (),
-            "inlining_policy = #util.inline.never, iree.reflection = "
-            f'{{iree.abi.declaration = {quote(declared)}, iree.abi.model = "coarse-fences"}}',
-            body,
-        )
+        parameters = [(wait, FENCE), (signal, FENCE)]
+        return write_function(outer.name + GRAPH, parameters, (), body)
 
     def _write_buffers(self) -> str:
         body = Emitter(1)
@@ -126,14 +117,7 @@ class GraphInterface:
         ]
         return_values(body, views, values)
         name = self.interface.name + BUFFERS
-        declared = declaration("sync", name, (), values)
-        return write_function(
-            name,
-            [],
-            values,
-            f"iree.reflection = {{iree.abi.declaration = {quote(declared)}}}",
-            body,
-        )
+        return write_function(name, [], values, body, fences=False, inlined=True)
 
     def _write_async(self, outside: Interface) -> str:
         inputs, returned = outside.inputs, outside.returned
@@ -168,8 +152,8 @@ class GraphInterface:
             exported = export_tensors(body, returned, results[len(updates) :])
         return_values(body, exported, returned)
         parameters = [*named(arguments, inputs), (wait, FENCE), (signal, FENCE)]
-        attributes = f"inlining_policy = #util.inline.never, {reflection(outside, 'async')}"
-        return write_function(outside.name + ASYNC, parameters, returned, attributes, body)
+        name, said = outside.name + ASYNC, outside.said_async
+        return write_function(name, parameters, returned, body, taken=inputs, said=said)
 
 
 def byte_size(item: Value) -> int:

@@ -28,7 +28,6 @@ from custom_dispatch.ir.function_body import (
     begin,
     call_body,
     copy_tensors,
-    declaration,
     export_tensors,
     import_tensors,
     load_buffer,
@@ -91,6 +90,12 @@ class Interface:
         """What callers get."""
         return self.outputs[len(self.changed) + len(self.updates) :]
 
+    @property
+    def said_async(self) -> list[str]:
+        """What a module says of `@f$async`."""
+        names = [f"{NAMES_KEY} = {quote(','.join(self.names))}"] if self.names else []
+        return names + [f'{STATELESS_KEY} = "true"'] * self.stateless
+
     def write(self) -> str:
         """The waiting and the other function as text."""
         return f"{self._write_async()}{write_waiting(self)}"
@@ -103,9 +108,9 @@ class Interface:
             self.name + ASYNC,
             [*named(arguments, self.inputs), (wait, FENCE), (signal, FENCE)],
             self.returned,
-            # It has one copy, which the function that waits calls.
-            f"inlining_policy = #util.inline.never, {reflection(self, 'async')}",
-            body,
+            body,  # It has one copy, which the function that waits calls.
+            taken=self.inputs,
+            said=self.said_async,
         )
 
     def write_call(
@@ -165,65 +170,53 @@ NEXT = "$next"
 made in the state's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class IntoInterface:
-    """A kernel's function that writes into buffers it is given.
+def write_into(outer: Interface, checks: str, updated: Sequence[int | None]) -> str:
+    """A kernel's function that writes into buffers it is given, as text.
 
     The storage of a result takes the place of a new buffer only where nothing branches between the
     dispatch and the result. So the body is only called when there is something to write, and the
     checks are a function of their own.
+
+    - `outer`: with the body that dispatches without checks.
+    - `checks`: the symbol of the function that makes the checks and returns tensors of the right
+      sizes.
+    - `updated`: for each result, the argument whose buffer it is; None where it has one of its own.
     """
-
-    interface: Interface
-    """With the body that dispatches without checks."""
-    checks: str
-    """The symbol of the function that makes the checks and returns tensors of the right sizes."""
-    updated: tuple[int | None, ...]
-    """For each result, the argument whose buffer it is; None where it has one of its own."""
-
-    def write(self) -> str:
-        """The function as text."""
-        outer = self.interface
-        body, arguments, wait, signal = begin(outer.inputs)
-        storages = [
-            body.fresh(f"storage{index}") if argument is None else ""
-            for index, argument in enumerate(self.updated)
-        ]
-        given = [
-            (storage, item)
-            for storage, item in zip(storages, outer.outputs, strict=True)
-            if storage
-        ]
-        tensors = import_tensors(body, outer.inputs, arguments, wait, consumed=self.updated)
-        shapes = call_body(body, self.checks, outer.inputs, outer.outputs, tensors, outer.dialect)
-        sizes = [
-            sizes_of(body, shape, item) for shape, item in zip(shapes, outer.outputs, strict=True)
-        ]
-        for storage, item, mine in zip(storages, outer.outputs, sizes, strict=True):
-            if storage:
-                assert_view(body, storage, item, mine)
-        something = any_filled(body, sizes)
-        inner, skip = body.nested(), body.nested()
-        results = call_body(inner, outer.body, outer.inputs, outer.outputs, tensors, outer.dialect)
-        for index, (storage, item) in enumerate(zip(storages, outer.outputs, strict=True)):
-            if storage:
-                results[index] = written(inner, results[index], item, storage, wait)
-        signal_after(inner, outer.outputs, results, wait, signal, used=len(results))
-        pass_on(skip, wait, signal)
-        body.put_either(f"scf.if {something}", inner, skip)
-        body.line("util.return")
-        taken = (*outer.inputs, *(item for _, item in given))
-        declared = declaration("async", outer.name + INTO, taken, ())
-        updated = ",".join("" if index is None else str(index) for index in self.updated)
-        views = [(name, VIEW) for name, _ in given]
-        return write_function(
-            outer.name + INTO,
-            [*named(arguments, outer.inputs), *views, (wait, FENCE), (signal, FENCE)],
-            (),
-            f"iree.reflection = {{iree.abi.declaration = {quote(declared)}, "
-            f'iree.abi.model = "coarse-fences", {UPDATED_KEY} = {quote(updated)}}}',
-            body,
-        )
+    body, arguments, wait, signal = begin(outer.inputs)
+    storages = [
+        body.fresh(f"storage{index}") if argument is None else ""
+        for index, argument in enumerate(updated)
+    ]
+    given = [
+        (storage, item) for storage, item in zip(storages, outer.outputs, strict=True) if storage
+    ]
+    tensors = import_tensors(body, outer.inputs, arguments, wait, consumed=updated)
+    shapes = call_body(body, checks, outer.inputs, outer.outputs, tensors, outer.dialect)
+    sizes = [sizes_of(body, shape, item) for shape, item in zip(shapes, outer.outputs, strict=True)]
+    for storage, item, mine in zip(storages, outer.outputs, sizes, strict=True):
+        if storage:
+            assert_view(body, storage, item, mine)
+    something = any_filled(body, sizes)
+    inner, skip = body.nested(), body.nested()
+    results = call_body(inner, outer.body, outer.inputs, outer.outputs, tensors, outer.dialect)
+    for index, (storage, item) in enumerate(zip(storages, outer.outputs, strict=True)):
+        if storage:
+            results[index] = written(inner, results[index], item, storage, wait)
+    signal_after(inner, outer.outputs, results, wait, signal, used=len(results))
+    pass_on(skip, wait, signal)
+    body.put_either(f"scf.if {something}", inner, skip)
+    body.line("util.return")
+    positions = ",".join("" if index is None else str(index) for index in updated)
+    views = [(name, VIEW) for name, _ in given]
+    return write_function(
+        outer.name + INTO,
+        [*named(arguments, outer.inputs), *views, (wait, FENCE), (signal, FENCE)],
+        (),
+        body,
+        taken=(*outer.inputs, *(item for _, item in given)),
+        said=[f"{UPDATED_KEY} = {quote(positions)}"],
+        inlined=True,
+    )
 
 
 def write_waiting(interface: Interface) -> str:
@@ -245,22 +238,9 @@ def write_waiting(interface: Interface) -> str:
         interface.name,
         named(arguments, interface.inputs),
         interface.returned,
-        reflection(interface, "sync"),
         body,
+        taken=interface.inputs,
+        fences=False,
+        said=[interface.reflection] if interface.reflection else [],
+        inlined=True,
     )
-
-
-def reflection(interface: Interface, model: str) -> str:
-    """What a module says of a function: of @f for the model "sync", of @f$async for "async"."""
-    name = interface.name + (ASYNC if model == "async" else "")
-    declared = declaration(model, name, interface.inputs, interface.returned)
-    entries = [f"iree.abi.declaration = {quote(declared)}"]
-    if model == "async":
-        entries.append('iree.abi.model = "coarse-fences"')
-        if interface.names:
-            entries.append(f"{NAMES_KEY} = {quote(','.join(interface.names))}")
-        if interface.stateless:
-            entries.append(f'{STATELESS_KEY} = "true"')
-    elif interface.reflection:
-        entries.append(interface.reflection)
-    return f"iree.reflection = {{{comma(entries)}}}"

@@ -7,7 +7,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.ir import executable, library_ir
 from custom_dispatch.ir.choice_dispatch import Order, kernels_in, orders_of
 from custom_dispatch.ir.function_body import Value
-from custom_dispatch.ir.interface import Interface, IntoInterface
+from custom_dispatch.ir.interface import Interface, write_into
 from custom_dispatch.ir.tensor_types import Sizes, common_signature, input_types, output_types
 from custom_dispatch.ir.wrapper import Part, Wrapper
 from custom_dispatch.kernel.kernel import Kernel
@@ -121,7 +121,7 @@ def _callable(wrapper: Wrapper, reflection: str) -> list[str]:
         outer.write(),
         wrapper.write(symbol=checks, part=Part.CHECKS),
         wrapper.write(symbol=dispatch, part=Part.DISPATCH),
-        IntoInterface(replace(outer, body=dispatch), checks, updated).write(),
+        write_into(replace(outer, body=dispatch), checks, updated),
     ]
 
 
