@@ -13,7 +13,7 @@ from custom_dispatch.link.operations import kind_of, last_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.state import Pair, State
-from custom_dispatch.match.types import EVERY, fits, other_element
+from custom_dispatch.match.types import EVERY, fits
 
 
 def other_form(
@@ -31,9 +31,6 @@ def other_form(
     any_sizes = EVERY if loose else example.any_sizes
     for one, other in zip(mine.results, its.results, strict=True):
         if not fits(one.type, other.type, any_sizes=any_sizes):
-            if elements := other_element(one.type, other.type):
-                wanted, found = elements
-                return (f"{kind_of(its)} gives {found} elements, and in the pattern {wanted}",)
             return (f"{kind_of(its)} gives ", other.type, ", and in the pattern ", one.type)
     if mine.name == "tensor.extract_slice" and (place := other_slice(mine, its)):
         return place
@@ -63,25 +60,28 @@ def regions_of(
 ) -> tuple[tuple[Pair, ...], State] | str:
     """What has to agree for the regions of two operations to do so; or what differs."""
     pairs: tuple[Pair, ...] = ()
-    if len(mine.regions) != len(its.regions):
-        return f"{kind_of(its)} has other regions"
+    another = f"{kind_of(its)} has another region"
+    blocks = [[len(region.blocks) for region in op.regions] for op in (mine, its)]
+    if blocks[0] != blocks[1] or max(blocks[0], default=0) > 1:
+        return another
     for one, other in zip(mine.regions, its.regions, strict=True):
-        if len(one.blocks) != len(other.blocks) or len(one.blocks) > 1:
-            return f"{kind_of(its)} has a region with branches"
         if not len(one.blocks):
             continue
         first, second = one.blocks[0], other.blocks[0]
         arguments = list(second.arguments)
-        if len(first.arguments) != len(arguments):
-            return f"{kind_of(its)} has a region of other arguments"
         if mine.name.startswith("linalg.") and len(arguments) == len(order):
             arguments = [arguments[index] for index in order]
-        for a, b in zip(first.arguments, arguments, strict=True):
-            if not fits(a.type, b.type, any_sizes=EVERY if loose else ()):
-                return f"{kind_of(its)} has a region of other arguments"
         ends = [last_of(block) for block in (first, second)]
-        if ends[0].name != ends[1].name or len(ends[0].operands) != len(ends[1].operands):
-            return f"{kind_of(its)} has a region that ends in another way"
+        if (
+            len(first.arguments) != len(arguments)
+            or not all(
+                fits(a.type, b.type, any_sizes=EVERY if loose else ())
+                for a, b in zip(first.arguments, arguments, strict=True)
+            )
+            or ends[0].name != ends[1].name
+            or len(ends[0].operands) != len(ends[1].operands)
+        ):
+            return another
         state = replace(
             state,
             arguments=(*state.arguments, *zip(first.arguments, arguments, strict=True)),

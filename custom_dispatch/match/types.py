@@ -35,22 +35,6 @@ def fits(wanted: ir.Type, found: ir.Type, *, any_sizes: Container[int] = ()) -> 
         return False
     if mine.element_type != its.element_type:
         return False
-    return _fits_sizes(mine, its, any_sizes)
-
-
-def other_element(wanted: ir.Type, found: ir.Type) -> tuple[ir.Type, ir.Type] | None:
-    """The element types of two tensors, if these alone tell them apart."""
-    mine, its = builtin_type(wanted), builtin_type(found)
-    if not isinstance(mine, ir.RankedTensorType) or not isinstance(its, ir.RankedTensorType):
-        return None
-    if mine.element_type == its.element_type or not _fits_sizes(mine, its, ()):
-        return None
-    return mine.element_type, its.element_type
-
-
-def _fits_sizes(
-    mine: ir.RankedTensorType, its: ir.RankedTensorType, any_sizes: Container[int]
-) -> bool:
     return (mine.rank, mine.encoding) == (its.rank, its.encoding) and all(
         mine.is_dynamic_dim(axis)
         or mine.get_dim_size(axis) in any_sizes

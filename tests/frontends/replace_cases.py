@@ -331,7 +331,7 @@ NEAR: dict[str, tuple[str, torch.nn.Module]] = {
         ),
     ),
     "another_type": (
-        "gives f64 elements, and in the pattern f32",
+        "gives tensor<6x48xf64>, and in the pattern tensor<?x?xf32>",
         Case(lambda x, w: normalised(x, w, 1e-6), "wide", weight=weight(dtype=torch.float64)),
     ),
     "half_without_casts": (

@@ -301,7 +301,7 @@ def swish(words: dict[str, str]) -> str:
 FORMS = {"arith": swish(ARITH), "stablehlo": swish(STABLEHLO), "linalg.generic": ON_ELEMENTS}
 NEARLY: list[tuple[str, str, str, int, str]] = [
     # the form, what of it is another one, by what, in which line, and what is said
-    ("arith", "f32", "f16", 7, "arith.divf gives f16 elements, and in the pattern f32"),
+    ("arith", "f32", "f16", 7, "arith.divf gives tensor<8xf16>, and in the pattern tensor<8xf32>"),
     ("arith", "1.0", "2.0", 7, "2.0, where the pattern has 1.0 (line 6)"),
     ("arith", "%x, %p", "%p, %x", 7, "the argument `%arg0`, where the pattern has arith.addf"),
     ("arith", "divf", "mulf", 7, "it has arith.mulf where the pattern has arith.divf"),
@@ -318,7 +318,7 @@ NEARLY: list[tuple[str, str, str, int, str]] = [
     ("stablehlo", "8x", "2x4x", 7,
      "stablehlo.divide gives tensor<2x4xf32>, and in the pattern tensor<8xf32>"),
     ("linalg.generic", "f32", "bf16", 5,
-     "linalg.generic gives bf16 elements, and in the pattern f32"),
+     "linalg.generic gives tensor<8xbf16>, and in the pattern tensor<8xf32>"),
     ("linalg.generic", "divf", "mulf", 5,
      "it has arith.mulf where the pattern has arith.divf (line 11)"),
     ("linalg.generic", "linalg.yield %q", "%z = math.sqrt %q : f32\n    linalg.yield %z", 5,
