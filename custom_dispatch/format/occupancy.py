@@ -1,9 +1,13 @@
 """How many blocks of a kernel an SM holds at once.
 
-Limits are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute
-Capability"; how registers and shared memory are handed out is that of NVIDIA's own calculator
-(`cuda_occupancy.h` of CUDA 13.0, which a test compares this with).
+Limits are in `occupancy.toml`; how registers and shared memory are handed out is that of NVIDIA's
+own calculator (`cuda_occupancy.h` of CUDA 13.0, which a test compares this with).
 """
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.kernel.geometry import Block, max_block_registers
@@ -17,29 +21,10 @@ _RESERVED_SHARED_BYTES = 1024
 """What CUDA keeps of each block's shared memory, from compute capability 8.0 on."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sm:
-    """What a streaming multiprocessor holds."""
-
-    warps: int
-    blocks: int
-    shared_kib: int
-
-
-# 88 is missing on purpose: the guide does not list it.
-_SMS = {
-    75: _Sm(32, 16, 64),
-    80: _Sm(64, 32, 164),
-    86: _Sm(48, 16, 100),
-    87: _Sm(48, 16, 164),
-    89: _Sm(48, 24, 100),
-    90: _Sm(64, 32, 228),
-    100: _Sm(64, 32, 228),
-    103: _Sm(64, 32, 228),
-    110: _Sm(48, 24, 228),
-    120: _Sm(48, 24, 100),
-    121: _Sm(48, 24, 100),
-}
+@cache
+def processors() -> Mapping[str, Mapping[str, int]]:
+    """What SMs hold, by compute capability."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +57,19 @@ def occupancy(
     - `registers`: for each thread.
     - `shared_bytes`: for each block, static and dynamic.
     """
-    sm = _SMS.get(compute_capability)
+    sm = processors().get(str(compute_capability))
     if sm is None:
         return None
     warps = -(-(block[0] * block[1] * block[2]) // _WARP)
     limits = {
-        "warps": sm.warps // warps,
-        "blocks": sm.blocks,
+        "warps": sm["warps"] // warps,
+        "blocks": sm["blocks"],
         "registers": _by_registers(compute_capability, warps, registers),
         "shared memory": _by_shared_memory(compute_capability, sm, shared_bytes),
     }
     limited_by = min(limits, key=lambda name: limits[name])
     blocks = limits[limited_by]
-    return Occupancy(blocks, blocks * warps, sm.warps, limited_by)
+    return Occupancy(blocks, blocks * warps, sm["warps"], limited_by)
 
 
 def _by_registers(compute_capability: int, warps: int, registers: int) -> int:
@@ -95,10 +80,10 @@ def _by_registers(compute_capability: int, warps: int, registers: int) -> int:
     return total // _PARTITIONS // for_a_warp * _PARTITIONS // warps
 
 
-def _by_shared_memory(compute_capability: int, sm: _Sm, shared_bytes: int) -> int:
+def _by_shared_memory(compute_capability: int, sm: Mapping[str, int], shared_bytes: int) -> int:
     new = compute_capability >= 80
     taken = _up(shared_bytes + new * _RESERVED_SHARED_BYTES, 128 if new else 256)
-    return sm.shared_kib * 1024 // taken if taken else sm.blocks
+    return sm["shared_kib"] * 1024 // taken if taken else sm["blocks"]
 
 
 def _up(value: int, unit: int) -> int:

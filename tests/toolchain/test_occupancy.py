@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from custom_dispatch.format.occupancy import _SMS, Occupancy, occupancy
+from custom_dispatch.format.occupancy import Occupancy, occupancy, processors
 from custom_dispatch.kernel.geometry import max_block_registers, max_shared_bytes
 from custom_dispatch.toolchain.locations import include_directories
 
@@ -61,17 +61,18 @@ def test_nvidias_calculator_says_the_same(tmp_path: Path) -> None:
     cases = [
         (capability, registers, threads, used)
         for capability, registers, threads in itertools.product(
-            _SMS, (4, 16, 32, 33, 64, 100, 168, 255), (1, 32, 33, 64, 96, 128, 256, 384, 512, 1024)
+            map(int, processors()),
+            (4, 16, 32, 33, 64, 100, 168, 255),
+            (1, 32, 33, 64, 96, 128, 256, 384, 512, 1024),
         )
         for used in (chance.choice(shared), chance.randrange(max_shared_bytes(capability)))
     ]
     lines = []
     for capability, registers, threads, used in cases:
-        sm = _SMS[capability]
+        sm = processors()[str(capability)]
         optin = max_shared_bytes(capability)
-        lines.append(
-            f"{capability} {sm.warps} {sm.shared_kib * 1024} {optin} {registers} {threads} {used}"
-        )
+        of_sm = f"{capability} {sm['warps']} {sm['shared_kib'] * 1024} {optin}"
+        lines.append(f"{of_sm} {registers} {threads} {used}")
     done = subprocess.run([program], input="\n".join(lines), text=True, capture_output=True)
     expected = [int(line) for line in done.stdout.split()]
     assert len(expected) == len(cases)
