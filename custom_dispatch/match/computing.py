@@ -15,7 +15,7 @@ from custom_dispatch.match.conditions import Solved, said
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.positions import INTEGERS
 from custom_dispatch.match.sizes import SHAPES, bind_shape, extents_of
-from custom_dispatch.match.state import Match, Shape
+from custom_dispatch.match.state import Match
 
 _STEP = 1e-6
 """Between an operation of the model and what is put behind it, in the model's order."""
@@ -36,7 +36,7 @@ class Computer:
         """A place whose operands are all there, or why one cannot be computed."""
         operands = dict(match.operands)
         for name, solved in match.operands.items():
-            if isinstance(solved, Shape):
+            if isinstance(solved, tuple):
                 operands[name] = self._of_shape(match, name, solved)
             if isinstance(solved, Solved):
                 value = self._operand(match, name, solved)
@@ -61,15 +61,15 @@ class Computer:
             self._known[key] = self._one_for_each(solved, element, *size)
         return self._known[key]
 
-    def _of_shape(self, match: Match, name: str, shape: Shape) -> ir.Value:
+    def _of_shape(self, match: Match, name: str, shape: tuple[int, ...]) -> ir.Value:
         """A tensor of which nothing but the shape is read."""
         kernel = match.example.pattern.kernel
         dtype = next(str(item.dtype) for item in kernel.arguments if item.name == name)
         element = {"u": "ui", "i": "si"}.get(dtype[0], dtype[0]) + dtype[1:]
         block = match.root.owner.operation.block
         if (shape, element, block) not in self._known:
-            listed = ",".join(map(str, shape.sizes))
-            zeros = f"dense<{'' if 0 in shape.sizes else 0}> : "
+            listed = ",".join(map(str, shape))
+            zeros = f"dense<{'' if 0 in shape else 0}> : "
             held = ir.Attribute.parse(f"{zeros}tensor<{listed.replace(',', 'x')}x{element}>")
             kind = ir.Type.parse(f"!torch.vtensor<[{listed}],{element}>")
             with ir.InsertionPoint.at_block_begin(block):

@@ -33,7 +33,8 @@ class Match:
     operations: frozenset[ir.Operation]
     """What it stands for, without what a model may share."""
     operands: Mapping[str, Any]
-    """Values; until it is computed, a `Solved` for what follows from a condition, and a `Shape`."""
+    """Values; until it is computed, a `Solved` for what follows from a condition, and the sizes of
+    what a pattern reads nothing but sizes of."""
     scalars: Mapping[str, Any]
     """Numbers, or values of the model."""
 
@@ -85,13 +86,6 @@ class Pair:
     def said(self) -> tuple[Any, ...]:
         """What the model has, and where: parts of a sentence."""
         return (f"{self.name} is ", self.found) if self.name else (self.found,)
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What an operand has to be of which a pattern reads nothing but sizes."""
-
-    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from custom_dispatch.match.example import Example
 from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.polynomial import Atom, Polynomial
 from custom_dispatch.match.sizes import ANY, SHAPES, Size, extent_of, in_terms_of, is_same, size_of
-from custom_dispatch.match.state import Pair, Shape, State
+from custom_dispatch.match.state import Pair, State
 
 Difference = tuple[ir.Operation, tuple[Any, ...]]
 """Where it is, and the parts of a sentence on it."""
@@ -36,7 +36,7 @@ def with_shapes(example: Example, state: State) -> State:
         each = [sizes.get(axis, size) for axis, size in enumerate(kind.shape)]
         sizes_alone = all(use.owner.name == "torch.aten.size.int" for use in value.uses)
         if sizes_alone and value in example.operands and min(each) >= 0:
-            found.setdefault(example.operands[value], Shape(tuple(each)))
+            found.setdefault(example.operands[value], tuple(each))
     return replace(state, operands=found)
 
 
@@ -76,8 +76,8 @@ def _in_model(example: Example, atom: Atom, state: State) -> Size:
     bound = _bound(example, value, state)
     if bound is None:
         return Polynomial.of(atom)
-    if isinstance(bound, Shape):
-        return Polynomial.of(bound.sizes[of_axis[0]])
+    if isinstance(bound, tuple):
+        return Polynomial.of(bound[of_axis[0]])
     return extent_of(bound, of_axis[0]) if of_axis else size_of(bound)
 
 
