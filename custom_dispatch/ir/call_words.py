@@ -1,6 +1,6 @@
 """All that a call passes besides its buffers, as the 32-bit words of IREE's convention."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from custom_dispatch.ir.emitter import Emitter, comma
 from custom_dispatch.ir.guards import Guards
@@ -38,7 +38,7 @@ def argument_words(block: Emitter, value: str, dtype: ElementType) -> Words:
         if dtype.bits == 32:
             return (value,)
         rounded = _rounded_to_f16 if dtype.name == "f16" else _rounded_to_bf16
-        return (rounded(_Integers(block), value),)
+        return (rounded(_integers(block), value),)
     if dtype.bits == 32:
         return (value,)
     extend = "extsi" if dtype.name[0] == "i" else "extui"
@@ -50,7 +50,7 @@ def struct_words(block: Emitter, struct: Struct, values: Mapping[str, str]) -> W
 
     `values`: the arguments, by the names of the struct's leaves.
     """
-    integers = _Integers(block)
+    op = _integers(block)
     words: dict[int, str] = {}
     for leaf in struct.leaves:
         first, byte = divmod(leaf.offset, CONSTANT_BYTES)
@@ -58,10 +58,10 @@ def struct_words(block: Emitter, struct: Struct, values: Mapping[str, str]) -> W
         for index, part in enumerate(argument_words(block, values[leaf.scalar.name], dtype)):
             word = part
             if dtype.bytes < CONSTANT_BYTES:
-                word = integers.op("andi", word, (1 << dtype.bits) - 1)
-                word = integers.op("shli", word, 8 * byte) if byte else word
+                word = op("andi", word, (1 << dtype.bits) - 1)
+                word = op("shli", word, 8 * byte) if byte else word
             before = words.get(first + index)
-            words[first + index] = word if before is None else integers.op("ori", before, word)
+            words[first + index] = word if before is None else op("ori", before, word)
     return tuple(words.get(index) or block.i32(0) for index in range(words_of(struct)))
 
 
@@ -72,59 +72,49 @@ def _halves(block: Emitter, value: str) -> Words:
     return low, block.pure(f"arith.trunci {shifted} : i64 to i32")
 
 
-class _Integers:
-    """Arithmetic on i32, with numbers for constants."""
-
-    def __init__(self, block: Emitter) -> None:
-        self._block = block
-
-    def op(self, name: str, left: str | int, right: str | int) -> str:
-        left, right = self._value(left), self._value(right)
-        return self._block.pure(f"arith.{name} {left}, {right} : i32")
-
-    def test(self, name: str, left: str | int, right: str | int) -> str:
-        left, right = self._value(left), self._value(right)
-        return self._block.pure(f"arith.cmpi {name}, {left}, {right} : i32")
-
-    def choose(self, condition: str, yes: str | int, no: str | int) -> str:
-        yes, no = self._value(yes), self._value(no)
-        return self._block.pure(f"arith.select {condition}, {yes}, {no} : i32")
-
-    def _value(self, value: str | int) -> str:
-        return self._block.i32(value) if isinstance(value, int) else value
+_Op = Callable[..., str]
+"""Writes an operation on i32 values, of which numbers are constants."""
 
 
-def _rounded_to_bf16(i: _Integers, bits: str) -> str:
+def _integers(block: Emitter) -> _Op:
+    def op(name: str, *values: str | int) -> str:
+        given = (block.i32(value) if isinstance(value, int) else value for value in values)
+        return block.pure(f"arith.{name} {comma(given)} : i32")
+
+    return op
+
+
+def _rounded_to_bf16(op: _Op, bits: str) -> str:
     """An f32's bits as a bf16's, rounded to nearest even; a NaN stays one."""
-    high = i.op("shrui", bits, 16)
-    rounded = _round_off(i, bits, 16)
-    is_nan = i.test("ugt", i.op("andi", bits, 0x7FFFFFFF), 0x7F800000)
-    return i.choose(is_nan, i.op("ori", high, 0x40), rounded)
+    high = op("shrui", bits, 16)
+    rounded = _round_off(op, bits, 16)
+    is_nan = op("cmpi ugt,", op("andi", bits, 0x7FFFFFFF), 0x7F800000)
+    return op("select", is_nan, op("ori", high, 0x40), rounded)
 
 
-def _rounded_to_f16(i: _Integers, bits: str) -> str:
+def _rounded_to_f16(op: _Op, bits: str) -> str:
     """An f32's bits as an f16's, rounded to nearest even; a NaN stays one."""
-    sign = i.op("andi", i.op("shrui", bits, 16), 0x8000)
-    size = i.op("andi", bits, 0x7FFFFFFF)
+    sign = op("andi", op("shrui", bits, 16), 0x8000)
+    size = op("andi", bits, 0x7FFFFFFF)
     # Normal: the exponent's bias is 15 instead of 127. A carry moves on into the exponent.
-    normal = _round_off(i, i.op("subi", size, 112 << 23), 13)
+    normal = _round_off(op, op("subi", size, 112 << 23), 13)
     # Subnormal: the significand with its leading 1, in units of 2**-24. A shift by 31 gives 0.
-    significand = i.op("ori", i.op("andi", size, 0x7FFFFF), 0x800000)
-    shift = i.op("minsi", i.op("subi", 126, i.op("shrui", size, 23)), 31)
-    shift = i.op("maxsi", shift, 1)  # for larger numbers, which do not take this result
-    small = _round_off(i, significand, shift)
-    result = i.choose(i.test("ult", size, 113 << 23), small, normal)
-    result = i.choose(i.test("uge", size, 143 << 23), 0x7C00, result)
-    nan = i.op("ori", i.op("andi", i.op("shrui", size, 13), 0x3FF), 0x7E00)
-    result = i.choose(i.test("ugt", size, 0x7F800000), nan, result)
-    return i.op("ori", sign, result)
+    significand = op("ori", op("andi", size, 0x7FFFFF), 0x800000)
+    shift = op("minsi", op("subi", 126, op("shrui", size, 23)), 31)
+    shift = op("maxsi", shift, 1)  # for larger numbers, which do not take this result
+    small = _round_off(op, significand, shift)
+    result = op("select", op("cmpi ult,", size, 113 << 23), small, normal)
+    result = op("select", op("cmpi uge,", size, 143 << 23), 0x7C00, result)
+    nan = op("ori", op("andi", op("shrui", size, 13), 0x3FF), 0x7E00)
+    result = op("select", op("cmpi ugt,", size, 0x7F800000), nan, result)
+    return op("ori", sign, result)
 
 
-def _round_off(i: _Integers, bits: str, count: str | int) -> str:
+def _round_off(op: _Op, bits: str, count: str | int) -> str:
     """An unsigned number without its lowest bits, rounded to nearest, ties to even."""
-    odd = i.op("andi", i.op("shrui", bits, count), 1)
-    below_half = i.op("subi", i.op("shli", 1, i.op("subi", count, 1)), 1)
-    return i.op("shrui", i.op("addi", bits, i.op("addi", below_half, odd)), count)
+    odd = op("andi", op("shrui", bits, count), 1)
+    below_half = op("subi", op("shli", 1, op("subi", count, 1)), 1)
+    return op("shrui", op("addi", bits, op("addi", below_half, odd)), count)
 
 
 _INDEX_BITS = 64
