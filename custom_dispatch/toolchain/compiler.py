@@ -1,7 +1,7 @@
 """What a CUDA compiler is to the rest of the package: a source and an arch in, PTX out."""
 
 import re
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -49,8 +49,8 @@ class CompiledPtx:
     entries: tuple[EntryPoint, ...] = ()
     """Each of the entries asked for: its symbol, and its C++ type where that could be had. An
     identifier that the source does not have is its own symbol, and has no type."""
-    headers: tuple[str, ...] = ()
-    """The files that the compiler says it read, besides the source."""
+    headers: tuple[str, ...] | None = None
+    """The files that it read, besides the source; None where the compiler does not say them."""
 
 
 class Compiler(Hashable, Protocol):
@@ -248,8 +248,8 @@ class Outcome:
     """Of each entry that was named; None where they are to be read from the PTX."""
     is_final: bool = False
     """Whether the log shows that the source does not compile with any question."""
-    headers: Collection[str] = ()
-    """The files that were read."""
+    headers: Sequence[str] | None = None
+    """The files that were read, where the compiler says them."""
 
 
 def compile_entries(
@@ -283,10 +283,8 @@ def compile_entries(
     questions = [Question(described, named, fields), Question(described, named)]
     questions += [Question((), named)]
     questions += [Question((), needed), Question((), ())]
-    read: set[str] = set()
     for question in dict.fromkeys(questions):
         outcome = ask(question)
-        read.update(outcome.headers)
         if outcome.ptx is not None or outcome.is_final:
             break
     if outcome.ptx is None:
@@ -306,7 +304,8 @@ def compile_entries(
         if second.ptx is not None:
             question, outcome = more, second
     ptx, entries = _answered(request, question, outcome)
-    return CompiledPtx(ptx, compiler, outcome.log, entries, tuple(sorted(read)))
+    headers = None if outcome.headers is None else tuple(sorted({*outcome.headers}))
+    return CompiledPtx(ptx, compiler, outcome.log, entries, headers)
 
 
 def _has_entry(ptx: bytes | None, symbol: str) -> bool:

@@ -168,9 +168,11 @@ class Nvrtc:
             final = plain or any(words in found.log for words in _NEVER_THE_QUESTIONS)
             asked_for = any(name in found.log for name in (TRAILER_NAME, *LOOKED_FOR))
             return Outcome(None, found.log or found.status, is_final=final and not asked_for)
-        # It holds some itself, and says their names alone.
-        read = {name for name in found.headers if name not in LOOKED_FOR or exists(Path(name))}
-        return Outcome(found.ptx, found.log, found.symbols, headers=read)
+        # It holds some itself, and says their names alone. One that it reads for every source shows
+        # that it says them at all.
+        read = [name for name in found.headers if name not in LOOKED_FOR or exists(Path(name))]
+        told = any(Path(name).name == PRE_INCLUDED for name in read)
+        return Outcome(found.ptx, found.log, found.symbols, headers=read if told else None)
 
 
 # One variable on one line. None that NVRTC makes is `.visible`: no other module can name it.

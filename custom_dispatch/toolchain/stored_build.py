@@ -94,6 +94,8 @@ class StoredBuild:
             self._not_kept()
             store.count(hit=False)
             compiled = self._compile(compiler, request)
+            if compiled.headers is None:
+                return compiled
             found = closure_of(source, request.source, compiled.headers, search)
             if found is None:
                 return compiled

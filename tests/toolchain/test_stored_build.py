@@ -18,7 +18,7 @@ from custom_dispatch import process
 from custom_dispatch.errors import SourceError, ToolTimeoutError
 from custom_dispatch.files import SCRATCH_SUFFIX
 from custom_dispatch.store import Closure, StoreWarning
-from custom_dispatch.toolchain import ptxas, stored_build, validate
+from custom_dispatch.toolchain import nvrtc_process, ptxas, stored_build, validate
 from custom_dispatch.toolchain.compiler import CompiledPtx, CompileRequest
 from custom_dispatch.toolchain.nvcc import Nvcc
 from custom_dispatch.toolchain.nvrtc import Nvrtc
@@ -292,6 +292,19 @@ def test_the_time_of_day_is_never_kept(declare: Declare, write: Write, counts: C
     for _ in range(2):
         cd.build(kernel, "cuda:sm_80")
     assert counts["compiled"] == 2
+
+
+def test_where_nvrtc_does_not_say_its_headers_nothing_is_kept(
+    declare: Declare, write: Write, counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = declare(source=write("scale.cu", WITH_HEADER))
+    monkeypatch.setattr(nvrtc_process, "_TELL_HEADERS", ())
+    results = []
+    for times in (2, 2, 3):
+        write("factor.h", f"#define TIMES {times}")
+        results.append(data(cd.build(kernel, "cuda:sm_80")))
+    assert counts["compiled"] == 3
+    assert results[0] == results[1] != results[2]
 
 
 def test_what_does_not_compile_is_not_kept(declare: Declare, write: Write, counts: Counts) -> None:
