@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from iree.compiler import ir
 
@@ -40,30 +39,21 @@ Types = Sequence[ir.Type | None]
 """Types of operands; None for a tensor that is absent."""
 
 
-def resolve(what: str, item: Kernel | Choice, operands: Types, results: Types) -> Fitting:
+def resolve(
+    what: str, item: Kernel | Choice, operands: Types, results: Types
+) -> tuple[CallSite, Signature]:
     """The kernel that a call fits, as far as its types tell, and the type that its function has.
 
     - `what`: the call, for errors: "The operator `mine.scale` at model.py:7".
     - `operands`, `results`: its types, those of tensors and numbers as MLIR's own.
     """
     alone = isinstance(item, Kernel)
-    return first_fitting(
-        item,
-        lambda kernel: CallSite(what if alone else f"`{kernel.name}`: it", kernel).fit(
-            operands, results, as_called=not alone
-        ),
-        f"{what} fits no kernel of choice `{item.name}`.",
-    )
 
+    def fit(kernel: Kernel) -> tuple[CallSite, Signature]:
+        site = CallSite(what if alone else f"`{kernel.name}`: it", kernel)
+        return site, site.fit(operands, results, as_called=not alone)
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """A kernel that a call fits."""
-
-    site: CallSite
-    kernel: Kernel
-    signature: Signature
-    """The type of the function to be called."""
+    return first_fitting(item, fit, f"{what} fits no kernel of choice `{item.name}`.")
 
 
 class CallSite:
@@ -74,7 +64,7 @@ class CallSite:
 
     def __init__(self, what: str, kernel: Kernel) -> None:
         self._what = what
-        self._kernel = kernel
+        self.kernel = kernel
 
     def refusal(self, found: str, expected: str, next_step: str = "") -> LinkError:
         """An error that begins with what the call is."""
@@ -84,33 +74,31 @@ class CallSite:
             next_step=next_step or "correct the model, or the kernel's declaration.",
         )
 
-    def fit(self, operands: Types, results: Types, *, as_called: bool) -> Fitting:
-        """Compare the call's types with the kernel's.
+    def fit(self, operands: Types, results: Types, *, as_called: bool) -> Signature:
+        """Compare the call's types with the kernel's; return that of the function to be called.
 
         `as_called`: whether the function is to have all sizes that are known, which a choice
         depends on: of a tensor that is absent, that it has no elements.
         """
-        kernel, given = self._kernel, self.types(operands, results)
+        kernel, given = self.kernel, self.types(operands, results)
         inputs, outputs = given.inputs, given.outputs
         signature = declared_signature(kernel, leading=self._check_sizes(inputs, outputs))
-        if as_called:
-            signature = Signature(
-                tuple(
-                    sizes if kind is not None else (0,) * len(declared)
-                    for sizes, kind, declared in zip(
-                        inputs, operands, signature.inputs, strict=True
-                    )
-                ),
-                tuple(
-                    inputs[kernel.arguments.index(operand)] if isinstance(operand, InOut) else sizes
-                    for operand, sizes in zip(kernel.outputs, outputs, strict=True)
-                ),
-            )
-        return Fitting(self, kernel, signature)
+        if not as_called:
+            return signature
+        return Signature(
+            tuple(
+                sizes if kind is not None else (0,) * len(declared)
+                for sizes, kind, declared in zip(inputs, operands, signature.inputs, strict=True)
+            ),
+            tuple(
+                inputs[kernel.arguments.index(operand)] if isinstance(operand, InOut) else sizes
+                for operand, sizes in zip(kernel.outputs, outputs, strict=True)
+            ),
+        )
 
     def types(self, operands: Types, results: Types) -> Signature:
         """The sizes that the types say, which have to be of the declared ranks and elements."""
-        kernel = self._kernel
+        kernel = self.kernel
         given = (len(operands), len(results))
         wanted = (len(kernel.arguments), len(kernel.outputs))
         if given != wanted:
@@ -155,7 +143,7 @@ class CallSite:
 
         Returns: how many leading dims there are.
         """
-        kernel, known = self._kernel, KnownShapes(self._kernel)
+        kernel, known = self.kernel, KnownShapes(self.kernel)
         pairs = zip(kernel.arguments, inputs, strict=True)
         try:
             known.bind(

@@ -11,7 +11,7 @@ from custom_dispatch.link.declarations import Callees
 from custom_dispatch.link.dialects import torch_types
 from custom_dispatch.link.mlir_arguments import constant
 from custom_dispatch.link.operations import cast, create, empty_tensor
-from custom_dispatch.match.known_sizes import fitting_of, number_for
+from custom_dispatch.match.known_sizes import number_for, signature_of
 from custom_dispatch.match.pattern import fixed_numbers
 from custom_dispatch.match.state import Match
 from custom_dispatch.match.types import as_the_kernels, dialect_of, inverse, transpose
@@ -36,7 +36,7 @@ def call_function(
 ) -> list[ir.Value]:
     """Call a kernel's function at the insertion point; return what has the types of the results."""
     pattern = match.example.pattern
-    signature = fitting_of(match).signature
+    signature = signature_of(match)
 
     def passed(item: Any, kind: ir.Type) -> ir.Value:
         if isinstance(item, Scalar):

@@ -4,13 +4,14 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
+from custom_dispatch.ir.tensor_types import Signature
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.expr import Binary, Condition, Dim, Where
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.shapes import Shapes
 from custom_dispatch.kernel.size_arithmetic import compared
-from custom_dispatch.link.call_site import CallSite, Fitting
+from custom_dispatch.link.call_site import CallSite
 from custom_dispatch.link.dialects.torch_types import builtin_type
 from custom_dispatch.match.polynomial import Polynomial
 from custom_dispatch.match.sizes import OF_SIZES, extents_of
@@ -18,8 +19,8 @@ from custom_dispatch.match.state import Match
 from custom_dispatch.match.types import as_the_kernels
 
 
-def fitting_of(match: Match) -> Fitting:
-    """The function that a place calls.
+def signature_of(match: Match) -> Signature:
+    """The type of the function that a place calls.
 
     What a kernel requires of sizes has to be known to hold: the model computes something for the
     others, too.
@@ -41,14 +42,14 @@ def fitting_of(match: Match) -> Fitting:
     known = KnownSizes(kernel, is_strict=str(match.results[0].type).startswith("!torch."))
     try:
         known.bind_place(match)
-        fitting = site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
+        signature = site.fit(operands, results, as_called=isinstance(pattern.item, Choice))
         unknown = [condition for condition in kernel.requires if not known.holds(condition)]
     except (CallError, DeclarationError) as error:
         raise LinkError(error.found.removeprefix(f"Kernel `{kernel.name}`: ")) from None
     if unknown:
         listed = " and ".join(map(str, unknown))
         raise LinkError(f"the kernel requires {listed}, which is not known to hold")
-    return fitting
+    return signature
 
 
 def is_profitable(match: Match) -> bool:

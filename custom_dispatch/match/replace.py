@@ -23,7 +23,7 @@ from custom_dispatch.match.calls import Values, call_function, call_operator, nu
 from custom_dispatch.match.choosing import Placed, chosen
 from custom_dispatch.match.computing import Computer
 from custom_dispatch.match.example import Example, normalise
-from custom_dispatch.match.known_sizes import fitting_of, is_profitable
+from custom_dispatch.match.known_sizes import is_profitable, signature_of
 from custom_dispatch.match.matching import Matcher
 from custom_dispatch.match.near_misses import NearMisses
 from custom_dispatch.match.pattern import Pattern, Replaceable, alike, as_list, check_found
@@ -215,7 +215,7 @@ class _Work:
             if owner is not None and self._order[owner] >= self._order[point]:
                 return "a result is used before all operands are there"
         try:
-            fitting_of(match)
+            signature_of(match)
             for item in match.example.pattern.kernel.arguments:
                 if isinstance(item, Scalar):
                     value = scalar_of(match, item.name)

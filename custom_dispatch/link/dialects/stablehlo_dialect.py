@@ -156,19 +156,19 @@ def _replace(
         for value in values
     ]
     results = [_signless(value.type) for value in op.results]
-    fitting = resolve(what, item, operands, results)
+    site, signature = resolve(what, item, operands, results)
     rest = iter(values)
 
     def passed(argument: Buffer | Scalar, kind: ir.Type) -> Any:
         value = next(rest)
         if isinstance(argument, Scalar):
-            return _number(fitting.site, argument, value)
+            return _number(site, argument, value)
         if value is None:
             return operations.empty_tensor(kind)
         return operations.cast(_as_type(value, _signless(value.type)), kind)
 
     with op.location, ir.InsertionPoint(op):
-        called = callees.call(module, item, fitting.kernel, fitting.signature, passed)
+        called = callees.call(module, item, site.kernel, signature, passed)
         for old, new in zip(list(op.results), called, strict=True):
             old.replace_all_uses_with(_as_type(operations.cast(new, _signless(old.type)), old.type))
     op.erase()

@@ -256,19 +256,19 @@ def replace_operator(
         values = arrange(what, item, values, attributes)
     operands = [_type_of(value) for value in values]
     results = [builtin_type(value.type) or value.type for value in op.results]
-    fitting = resolve(what, item, operands, results)
+    site, signature = resolve(what, item, operands, results)
     rest = iter(values)
 
     def passed(argument: Buffer | Scalar, kind: ir.Type) -> Any:
         value = next(rest)
         if isinstance(argument, Scalar):
-            return _number(fitting.site, argument, value)
+            return _number(site, argument, value)
         if value is None or str(value.type) == _NONE:
             return empty_tensor(kind)
         return cast(create("torch_c.to_builtin_tensor", builtin_type(value.type), value), kind)
 
     with op.location, ir.InsertionPoint(op):
-        called = callees.call(module, item, fitting.kernel, fitting.signature, passed)
+        called = callees.call(module, item, site.kernel, signature, passed)
         for old, new in zip(list(op.results), called, strict=True):
             tensor = cast(new, builtin_type(old.type))
             old.replace_all_uses_with(create("torch_c.from_builtin_tensor", old.type, tensor))
