@@ -33,7 +33,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import fits_none, is_same_on
 from custom_dispatch.kernel.evaluation import dims_of
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.operand import Scratch
+from custom_dispatch.kernel.shapes import declared_shapes
 from custom_dispatch.kernel.target import Target
 
 
@@ -292,8 +292,6 @@ def _said(possible: Sequence[tuple[WrapperBody, list[str]]]) -> str:
     parts = []
     for body, _ in possible:
         kernel = body.kernel
-        buffers = [item for item in kernel.abi.bindings if not isinstance(item, Scratch)]
-        shapes = ", ".join(f"{item.name}[{item.declared_shape}]" for item in buffers)
         required = f" with {', '.join(map(str, kernel.requires))}" if kernel.requires else ""
-        parts.append(f"`{kernel.name}` takes {shapes}{required}")
+        parts.append(f"`{kernel.name}` takes {declared_shapes(kernel)}{required}")
     return "; ".join(parts)
