@@ -12,7 +12,7 @@ from custom_dispatch.kernel.consistency import check_requires
 from custom_dispatch.kernel.declared import Names, check_declared, kernels_of
 from custom_dispatch.kernel.expr import Condition
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.names import as_integer, several, shown
+from custom_dispatch.kernel.names import as_integer, is_list, several, shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.kernel.target import Target
 from custom_dispatch.link.arguments import arguments_by_name
@@ -212,20 +212,20 @@ def alike(pattern: Anything) -> list[list[Anything]]:
     return list(groups.values())
 
 
-def is_by_name(value: object) -> bool:
-    """Whether a value is a mapping from texts, or None for an empty one."""
-    return value is None or (
-        isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
-    )
+def _by_name(kernel: Kernel, given: Any, what: str, expected: str) -> dict[str, Any]:
+    """What is given by names; nothing for None."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return dict(given)
+    raise wrong(kernel, f"{what} {shown(given)}", expected)
 
 
 def check_fixed(
     kernel: Kernel, fixed: Mapping[str, Any] | None, numbers: Collection[str] = ()
 ) -> dict[str, Any]:
     """The values of fixed scalars."""
-    if not is_by_name(fixed):
-        raise wrong(kernel, f"fixes {shown(fixed)}", 'values of scalars by name: {"causal": True}')
-    found = dict(fixed or {})
+    found = _by_name(kernel, fixed, "fixes", 'values of scalars by name: {"causal": True}')
     arguments = arguments_by_name(kernel)
     scalars = [name for name, item in arguments.items() if isinstance(item, Scalar)]
     for name, value in found.items():
@@ -264,43 +264,39 @@ def check_axes(
     kernel: Kernel, axes: Mapping[str, Sequence[int]] | None
 ) -> dict[str, tuple[int, ...]]:
     """The orders of axes, by operands and results."""
-    if not is_by_name(axes):
-        raise wrong(kernel, f"has the axes {shown(axes)}", 'orders by name: {"k": (0, 2, 1)}')
+    found = _by_name(kernel, axes, "has the axes", 'orders by name: {"k": (0, 2, 1)}')
     ranks = {
         item.name: item.rank
         for item in (*kernel.arguments, *kernel.outputs)
         if isinstance(item, Buffer) and not item.batched
     }
-    for name, order in (axes or {}).items():
+    for name, order in found.items():
         if name not in ranks:
             raise wrong(
                 kernel,
                 f"has axes of `{name}`",
                 f"an operand or result of a known rank: {', '.join(ranks) or 'it has none'}",
             )
-        is_order = isinstance(order, list | tuple) and all(
-            as_integer(axis) is not None for axis in order
-        )
-        if not is_order or sorted(order) != list(range(ranks[name])):
+        given = {as_integer(axis) for axis in order} if is_list(order) else None
+        if given != {*range(ranks[name])} or len(order) != ranks[name]:
             raise wrong(
                 kernel,
                 f"has `{name}` with the axes {shown(order)}",
                 f"each of 0 to {ranks[name] - 1} once",
             )
-    return {name: tuple(order) for name, order in (axes or {}).items()}
+    return {name: tuple(order) for name, order in found.items()}
 
 
 def check_sizes(kernel: Kernel, sizes: Mapping[str, int] | None) -> dict[str, int]:
     """The values of dims that functions are traced with."""
     dims = [dim.name for dim in kernel.dims]
-    if not is_by_name(sizes):
-        raise wrong(kernel, f"has the sizes {shown(sizes)}", 'numbers by dim: {"heads": 8}')
-    for name, size in (sizes or {}).items():
+    found = _by_name(kernel, sizes, "has the sizes", 'numbers by dim: {"heads": 8}')
+    for name, size in found.items():
         if name not in dims or (as_integer(size) or 0) < 1:
             raise wrong(
                 kernel, f"has the size {name}={shown(size)}", f"numbers for dims: {', '.join(dims)}"
             )
-    return {name: int(size) for name, size in (sizes or {}).items()}
+    return {name: int(size) for name, size in found.items()}
 
 
 def fixed_numbers(pattern: Replaceable) -> dict[str, Any]:
