@@ -50,13 +50,14 @@ def clear() -> None:
 
 
 def _show() -> None:
-    found = summarise(_open())
+    opened = _open()
+    found = summarise(opened)
     asked = found.hits + found.misses
     share = f"{found.hits / asked:.0%} of {asked}" if asked else ""
     rows = [
-        ("directory", str(found.path), ""),
+        ("directory", str(opened.path), ""),
         ("entries", str(found.entries), ""),
-        ("size", bytes_text(found.bytes), f"of at most {bytes_text(found.limit)}"),
+        ("size", bytes_text(found.bytes), f"of at most {bytes_text(opened.limit)}"),
         ("hits", str(found.hits), share),
         ("misses", str(found.misses), ""),
     ]

@@ -15,12 +15,9 @@ from custom_dispatch.store.store import HITS, MISSES, Store, items, read_entry, 
 class Summary:
     """What a store holds."""
 
-    path: Path
     entries: int
     bytes: int
     """On the disk."""
-    limit: int
-    """The bytes that it may have."""
     hits: int
     """How often something was found, since it was last cleared."""
     misses: int
@@ -33,7 +30,7 @@ def summarise(store: Store) -> Summary:
     entries = sum(item.path.suffix != SCRATCH_SUFFIX for item in found)
     size = sum(item.bytes for item in found)
     hits, misses = (_size(store.path / name) for name in (HITS, MISSES))
-    return Summary(store.path, entries, size, store.limit, hits, misses)
+    return Summary(entries, size, hits, misses)
 
 
 def remove_damaged(store: Store) -> tuple[Path, ...]:

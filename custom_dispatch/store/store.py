@@ -110,8 +110,8 @@ def items(directory: Path) -> Iterator[Item]:
             yield Item(Path(entry.path), status.st_blocks * 512, status.st_mtime_ns)
 
 
-def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
-    """Remove the files used longest ago until all are below a limit; return how many went.
+def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> None:
+    """Remove the files used longest ago until all are below a limit.
 
     `keep`: a file that stays: the newest.
     """
@@ -119,7 +119,6 @@ def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
     # What was used while the clock was wrong may have a time to come, and goes first.
     found = sorted(items(directory), key=lambda item: (item.used_ns <= now_ns, item.used_ns))
     total = sum(item.bytes for item in found)
-    removed = 0
     aim = limit if total <= limit else limit * _TARGET_PART
     for item in found:
         abandoned = item.path.suffix == SCRATCH_SUFFIX and item.used_ns < now_ns - _ABANDONED_NS
@@ -127,8 +126,6 @@ def remove_oldest(directory: Path, limit: int, keep: Path | None = None) -> int:
             with suppress(OSError):
                 item.path.unlink()
                 total -= item.bytes
-                removed += 1
-    return removed
 
 
 T = TypeVar("T")
