@@ -73,11 +73,10 @@ def _of_three_digits(value: float) -> int:
     return round(value / unit) * unit
 
 
-def _wrong(found: str, expected: str = "") -> CallError:
+def _wrong(found: str) -> CallError:
     return CallError(
         found,
-        expected=expected
-        or f"NAME=SIZE, or NAME=FIRST:LAST:xFACTOR (or a step) for at most {MAX_SIZES} sizes",
+        expected=f"NAME=SIZE, or NAME=FIRST:LAST:xFACTOR (or a step) for at most {MAX_SIZES} sizes",
         next_step="write n=1024 or n=1024:1048576:x4.",
     )
 

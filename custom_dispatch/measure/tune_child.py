@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ class Candidates:
         self.device, self.effort = device, Effort(**effort)
         self._listed = json.loads(Path(request).read_text())
         self.kernels = [read_description(item["kernel"]) for item in self._listed]
-        self._open: OnCpu | OnGpu | None = None
+        self._closing = ExitStack()
+        self._open: OnCpu | OnGpu
         self._wanted: dict[str, comparison.Sample] | None = None
         self._of = "the reference"
 
@@ -84,31 +86,24 @@ class Candidates:
 
     def open(self, dims: dict[str, int], reference: str) -> None:
         """Measure for other sizes, whose right results are in a file, if there is one."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        self._closing.close()
         self._wanted = comparison.read_samples(Path(reference)) if reference else None
         self._of = "the reference"
         self._open = (OnCpu if self.device == "cpu" else OnGpu)(self, dims)
+        self._closing.callback(self._open.close)
 
     def check(self, index: int) -> str:
         """Run a kernel once, and compare its results with the reference's, or, if there is none,
         with those of the first kernel that was checked: what is wrong, or nothing.
         """
-        kernel, got = self.kernels[index], self._opened.check(index)
+        kernel, got = self.kernels[index], self._open.check(index)
         if self._wanted is None:
             self._wanted, self._of = got, f"`{kernel.name}`"
         return comparison.difference(kernel, got, self._wanted, self._of)
 
     def seconds(self, indices: Sequence[int]) -> dict[int, float]:
         """Medians of kernels that were checked, timed in turn."""
-        return self._opened.seconds(indices)
-
-    @property
-    def _opened(self) -> OnCpu | OnGpu:
-        if self._open is None:
-            raise TypeError("nothing is open")
-        return self._open
+        return self._open.seconds(indices)
 
 
 class OnCpu:

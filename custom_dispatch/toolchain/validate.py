@@ -132,7 +132,7 @@ def _adapted(item: Object, kernels: Sequence[Kernel], label: str, *, is_foreign:
         if not kernel.abi.is_irees or (entry is not None and takes_addresses(entry)):
             with naming(kernel, label):
                 edits += rewrite_entry(text, module, symbol, kernel.abi)
-            item = _with_parameters(item, kernel.entry, rewritten_parameters(symbol, kernel.abi))
+            item = _rewritten(item, kernel)
         else:
             edits += dropped.get(symbol, ())
         if is_foreign and entry is not None:
@@ -168,19 +168,18 @@ def _validate_ptx(
     reports = {report.kernel: report for report in assembly.resources}
     for kernel in () if for_cpu else kernels:
         symbol = item.symbol(kernel.entry)
-        report = reports.get(symbol, KernelResources(symbol))
-        _check_shared_memory(kernel, arch, report.static_shared_bytes)
-        _check_registers(kernel, arch, report.registers)
+        _check_limits(kernel, arch, reports.get(symbol, KernelResources(symbol)))
     item = replace(item, data=data, resources=assembly.resources)
     if form.image == "ptx":
         return item
     return replace(item, kind="cubin", data=assembly.cubin, parts=(item,))
 
 
-def _with_parameters(item: Object, entry: str, parameters: tuple[str, ...]) -> Object:
-    """The object with what one of its entries takes now."""
-    point = replace(item.entry_point(entry), parameters=parameters)
-    return replace(item, entries=(*(e for e in item.entries if e.name != entry), point))
+def _rewritten(item: Object, kernel: Kernel) -> Object:
+    """The object with what a kernel's entry takes now."""
+    point = item.entry_point(kernel.entry)
+    point = replace(point, parameters=rewritten_parameters(point.symbol, kernel.abi))
+    return replace(item, entries=(*(e for e in item.entries if e.name != kernel.entry), point))
 
 
 def _read(
@@ -274,8 +273,7 @@ def _validate_cubin(item: Object, kernels: Sequence[Kernel], arch: Arch, label: 
         _check_sizes(kernel, entry.parameter_bytes, label)
         conformance.check_block(kernel, entry.max_threads, entry.required_threads, f"`{label}`")
         conformance.check_cluster(kernel, entry.cluster, f"`{label}`")
-        _check_shared_memory(kernel, arch, entry.resources.static_shared_bytes)
-        _check_registers(kernel, arch, entry.resources.registers)
+        _check_limits(kernel, arch, entry.resources)
     return replace(item, resources=tuple(entry.resources for entry in found.values()))
 
 
@@ -289,8 +287,7 @@ def _adapted_cubin(item: Object, kernel: Kernel, order: Sequence[int], label: st
     _check_hidden(kernel, found[symbol], label)
     described = tuple((f"{size} bytes wide", size) for size in found[symbol].parameter_bytes)
     conformance.check_parameters(kernel.name, kernel.abi, described, f"`{label}`")
-    item = replace(item, data=in_order(item.data, symbol, order))
-    return _with_parameters(item, kernel.entry, rewritten_parameters(symbol, kernel.abi))
+    return _rewritten(replace(item, data=in_order(item.data, symbol, order)), kernel)
 
 
 def _check_hidden(kernel: Kernel, entry: CubinKernel, label: str) -> None:
@@ -323,7 +320,13 @@ def _listed(sizes: tuple[int, ...]) -> str:
     return ", ".join(map(str, sizes))
 
 
-def _check_shared_memory(kernel: Kernel, arch: Arch, static: int) -> None:
+def _check_limits(kernel: Kernel, arch: Arch, taken: KernelResources) -> None:
+    """A block that needs more shared memory or registers than there are does not launch.
+
+    Registers are given to whole warps, 8 for each thread at a time (CUDA C++ Best Practices Guide,
+    "Calculating Occupancy"; 256 for each warp).
+    """
+    static, registers = taken.static_shared_bytes, taken.registers
     total = static + kernel.dynamic_shared_memory
     limit = max_shared_bytes(arch.compute_capability)
     if total > limit:
@@ -334,13 +337,6 @@ def _check_shared_memory(kernel: Kernel, arch: Arch, static: int) -> None:
             next_step=f"use smaller tiles, or name targets without cuda:{arch}.",
         )
 
-
-def _check_registers(kernel: Kernel, arch: Arch, registers: int) -> None:
-    """A block whose threads need more registers than there are does not launch.
-
-    Registers are given to whole warps, 8 for each thread at a time (CUDA C++ Best Practices Guide,
-    "Calculating Occupancy"; 256 for each warp).
-    """
     threads = prod(kernel.block)
     total = -(-threads // 32) * 32 * (-(-registers // 8) * 8)
     limit = max_block_registers(arch.compute_capability)
