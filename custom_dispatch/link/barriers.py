@@ -23,33 +23,26 @@ def hide_constants(module: ir.Module, kernels: Mapping[str, Kernel]) -> None:
     own value, IREE forgets that it has to wait for the turn before (docs/iree-notes.md).
     """
     outside = values_from_outside(module)
-    hidden: set[Use] = set()
+    starts: list[Use] = []
     for call in calls_of(module, set(kernels)):
         tensors = [i for i, value in enumerate(call.operands) if _is_tensor(value)]
-        if not tensors or any(call.operands[index] in outside for index in tensors):
-            continue
-        waiting = [(call, tensors[0])]
-        while waiting:
-            use = waiting.pop()
-            if use in hidden:
-                continue
-            hidden.add(use)
-            before = _goes_in(use[0].operands[use[1]])
-            if before:
-                waiting += before
-            else:
-                _hide(*use)
+        if tensors and not any(call.operands[index] in outside for index in tensors):
+            starts.append((call, tensors[0]))
+    for op, index in list(reachable(starts, _goes_in)):
+        if not _goes_in((op, index)):
+            _hide(op, index)
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value.type, ir.RankedTensorType)
 
 
-def _goes_in(value: Any) -> list[Use]:
-    """Where a value goes into the loop or the blocks that it is passed around in.
+def _goes_in(use: Use) -> list[Use]:
+    """Where a value that is used goes into the loop or the blocks that it is passed around in.
 
     Nothing, for one that is no such value; then it is hidden where it is used.
     """
+    value: Any = use[0].operands[use[1]]
     if not isinstance(value.owner, ir.Block):
         return []
     block = value.owner

@@ -21,6 +21,7 @@ from custom_dispatch.match.choosing import Placed
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.state import Match, Miss, place_of
 from custom_dispatch.match.text import Examples
+from custom_dispatch.reachable import reachable
 from custom_dispatch.replaced import NearMiss, Place
 
 NEAR = 0.75
@@ -173,14 +174,7 @@ class NearMisses:
 
     @cached_property
     def _model(self) -> _Graph:
-        positions = {op: at for at, op in enumerate(self._operations)}
-        return _Graph(
-            tuple(map(kind_of, positions)),
-            tuple(
-                tuple(positions[item] for item in _before(op) if item in positions)
-                for op in positions
-            ),
-        )
+        return _graph({op: at for at, op in enumerate(self._operations)})
 
     @cached_property
     def _after(self) -> dict[str, list[int]]:
@@ -241,18 +235,16 @@ def _before(op: ir.Operation) -> list[ir.Operation]:
     return ends + [item for item in given if item is not None and not is_constant(item)]
 
 
+def _graph(positions: Mapping[ir.Operation, int]) -> _Graph:
+    """Operations that are given in the order of their positions."""
+    read = (tuple(positions[item] for item in _before(op) if item in positions) for op in positions)
+    return _Graph(tuple(map(kind_of, positions)), tuple(read))
+
+
 def _shape_of(example: Example) -> _Shape:
-    positions = {example.root: 0}
-    read = []
-    for op in (pending := [example.root]):
-        needed = _before(op)
-        for item in needed:
-            if item not in positions:
-                positions[item] = len(positions)
-                pending.append(item)
-        read.append(tuple(positions[item] for item in needed))
+    positions = {op: at for at, op in enumerate(reachable([example.root], _before))}
     return _Shape(
-        _Graph(tuple(map(kind_of, positions)), tuple(read)),
+        _graph(positions),
         frozenset(positions[op] for op in example.free if op in positions),
         frozenset(positions[op] for op in example.computing if op in positions),
         len(example.computing),
