@@ -22,6 +22,7 @@ from custom_dispatch.kernel.expr import dim as dim
 from custom_dispatch.kernel.expr import maximum as maximum
 from custom_dispatch.kernel.expr import minimum as minimum
 from custom_dispatch.kernel.expr import where as where
+from custom_dispatch.kernel.function import Function as Function
 from custom_dispatch.kernel.kernel import Kernel as Kernel
 from custom_dispatch.kernel.operand import In as In
 from custom_dispatch.kernel.operand import InOut as InOut

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch import errors
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.files import check_output, write_atomically
-from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags
+from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags, other_flags
 from custom_dispatch.ir.stored import remember_module
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import files_of, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import GENERATED, Target
 from custom_dispatch.match.pattern import as_list, for_targets, kernels_given, with_own_names
 from custom_dispatch.phases import say
 from custom_dispatch.store import store_if
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # ("missing GPU target"). Code for one of them also runs on every later GPU.
 _CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
 _LOWEST_CODEGEN = 60
+_KEEP_F64 = "--iree-input-demote-f64-to-f32=false"
 
 
 def device_flags(library: Library) -> tuple[str, ...]:
@@ -49,6 +50,8 @@ def device_flags(library: Library) -> tuple[str, ...]:
     """
     cuda, cpu = library.cuda_targets, library.cpu_target
     flags = []
+    if library.targets[0].backend in GENERATED:
+        return (*other_flags(library.targets[0]), _KEEP_F64)
     devices = (["cuda"] if cuda else []) + (["local"] if cpu else [])
     flags.append(f"--iree-hal-target-device={','.join(devices)}")
     if cuda:
@@ -57,7 +60,7 @@ def device_flags(library: Library) -> tuple[str, ...]:
         flags.append(f"--iree-cuda-target=sm_{max(fitting, default=_LOWEST_CODEGEN)}")
     if cpu is not None:
         flags += [*cpu_flags(cpu), "--iree-hal-link-executables=false"]
-    return (*flags, "--iree-input-demote-f64-to-f32=false")
+    return (*flags, _KEEP_F64)
 
 
 _TRUSTED = ("--verify=false",)
@@ -268,6 +271,7 @@ def _placed(
         if isinstance(item, Choice)
         else item
         for item in every.values()
+        if not (isinstance(item, Kernel) and item.function)  # which has its body by now
     ]
 
 

@@ -14,6 +14,7 @@ from custom_dispatch.eager.placing import kind_of_device, target_of
 from custom_dispatch.eager.prepared import PreparedCall
 from custom_dispatch.errors import CallError, DeclarationError, UnsupportedInstructionError
 from custom_dispatch.kernel import binding
+from custom_dispatch.kernel.function import Function as DeclaredFunction
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
@@ -64,11 +65,25 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
         index = gpu_of((*arguments, *keywords.values()))
         device = gpu_name(index) if index else device
     check_compiler_name(bound.compiler)
+    if isinstance(item, DeclaredFunction):
+        item = item.kernel()
+        arguments = _spread(item, arguments)
     if not isinstance(item, Kernel):
         from custom_dispatch.eager.call_choice import choose  # with the tables of choices
 
         item = choose(cast("Choice", item), arguments, keywords, device)
     return call(item, device, arguments, keywords, compiler=bound.compiler, store=bound.store)
+
+
+def _spread(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Numbers and arrays of numpy, broadcast to one shape; others stay as they are."""
+    if not all(isinstance(each, numpy.ndarray | numpy.generic | float | int) for each in arguments):
+        return arguments
+    typed = [
+        each if isinstance(each, numpy.ndarray) else numpy.asarray(each, item.dtype.to_numpy())
+        for each, item in zip(arguments, kernel.arguments, strict=False)
+    ]
+    return (*numpy.broadcast_arrays(*typed), *arguments[len(typed) :])
 
 
 def call(

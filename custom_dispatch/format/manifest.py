@@ -165,7 +165,7 @@ class Manifest:
     @property
     def runs_on_cpu(self) -> bool:
         """Whether the kernels were built for a CPU too."""
-        return any(not target.is_cuda for target in self.targets)
+        return any(target.is_cpu for target in self.targets)
 
     def best_for(self, compute_capability: int) -> Target | None:
         """The CUDA target whose objects run on a GPU: the one that IREE will choose."""
@@ -178,7 +178,7 @@ class Manifest:
         """The target whose code IREE chooses: on a GPU, or on the CPU for None."""
         if compute_capability is not None:
             return self.best_for(compute_capability)
-        return next((target for target in self.targets if not target.is_cuda), None)
+        return next((target for target in self.targets if target.is_cpu), None)
 
     def slower_on(self, compute_capability: int | None) -> tuple[str, ...]:
         """Why a GPU runs code for an earlier one, as sentences; none where it does not."""

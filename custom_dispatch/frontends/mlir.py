@@ -30,6 +30,7 @@ from custom_dispatch.link.corrections.table import correct
 from custom_dispatch.link.declarations import Callees, KernelFunction, kernel_functions, kernel_uses
 from custom_dispatch.link.dialects import stablehlo_dialect
 from custom_dispatch.link.dialects.torch_dialect import convert_torch, is_torch, tidy_converted
+from custom_dispatch.link.functions import define_functions, refuse_doubles
 from custom_dispatch.link.model import Model, diagnostic, parse_content, parse_model
 from custom_dispatch.link.preflight import (
     Preflight,
@@ -142,9 +143,19 @@ def place(model: Model, given: Iterable[Kernel | Choice], replace: Any = ()) -> 
         for op in operations.functions_of(module)
         if operations.is_declaration(op)
     }
+    functions = {
+        symbol: item.function
+        for symbol, item in {**by_name, **calls}.items()
+        if isinstance(item, Kernel) and item.function is not None
+    }
+    with module.context, ir.Location.unknown():
+        define_functions(module, functions)
+    calls = {symbol: item for symbol, item in calls.items() if symbol not in functions}
     known = {item.name: item for item in calls.values()} | by_name
     called = tuple(
-        item for name, item in known.items() if name in declared or item in calls.values()
+        item
+        for name, item in known.items()
+        if (name in declared and name not in functions) or item in calls.values()
     )
     if replaced is not None and not replaced:
         warn_of_nothing(replaced)
@@ -191,6 +202,7 @@ def link(
         updated = updates_in_place.updated_arguments(module, kernels)
         hide_constants(module, kernels)
         correct(module, from_torch=model.from_torch)
+        refuse_doubles(module, library.targets[0])
         updates_in_place.separate_updates(module)
         unchecked = _call_unchecked(preflights, set(wrappers))
         written = [item.without_code() for item in executables] if apart else executables

@@ -100,6 +100,18 @@ def cpu_flags(target: Target) -> tuple[str, ...]:
     )
 
 
+def other_flags(target: Target) -> tuple[str, ...]:
+    """The compiler flags that choose a GPU of another vendor's, or another way to one."""
+    device = "hip" if target.backend == "rocm" else target.backend
+    flags = [f"--iree-hal-target-device={device}"]
+    if target.backend == "metal":
+        # Only Apple's own compiler goes further than the source.
+        flags.append("--iree-metal-compile-to-metallib=false")
+    elif target.cpu:
+        flags.append(f"--iree-{target.backend}-target={target.cpu}")
+    return tuple(flags)
+
+
 @functools.cache
 def cpu_executable_target(target: Target) -> str:
     """The `#hal.executable.target` attribute of a CPU.

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.sources import TargetParts
@@ -140,14 +141,17 @@ def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
     return item.kernels if isinstance(item, Choice) else (item,)
 
 
-def check_declared(item: Kernel | Choice, given_to: str) -> None:
-    """Require a kernel or a choice."""
-    if not isinstance(item, Kernel | Choice):
-        raise DeclarationError(
-            f"{given_to} is given {shown(item)}.",
-            expected="a cd.Kernel or a cd.Choice",
-            next_step="pass the kernel's declaration.",
-        )
+def check_declared(item: Kernel | Choice | Function, given_to: str) -> Kernel | Choice:
+    """Require a kernel, a choice, or a function, which becomes its kernel."""
+    if isinstance(item, Function):
+        return item.kernel()
+    if isinstance(item, Kernel | Choice):
+        return item
+    raise DeclarationError(
+        f"{given_to} is given {shown(item)}.",
+        expected="a cd.Kernel, a cd.Choice or a cd.Function",
+        next_step="pass the declaration.",
+    )
 
 
 def files_of(items: Iterable[Kernel | Choice]) -> list[Path]:

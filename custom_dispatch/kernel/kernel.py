@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.dataclass import dataclass
 from custom_dispatch.errors import DeclarationError
@@ -28,6 +28,9 @@ from custom_dispatch.kernel.sources import (
 )
 from custom_dispatch.kernel.target import Target
 
+if TYPE_CHECKING:
+    from custom_dispatch.kernel.function import Function
+
 _CODE = {"source": "a source", "objects": "objects", "producer": "a producer"}
 """Where a kernel's code comes from, and what errors call it."""
 _WITH_DIMS = ("operands", "grid", "requires", "flops", "bytes_moved")
@@ -41,9 +44,8 @@ def _check_entry(kernel: str, given: str | None) -> str:
     return kernel if given is None else sources.check_entry(kernel, given)
 
 
-def _check_reference(
-    kernel: str, reference: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
+def check_reference(kernel: str, reference: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """What a kernel, or a function, computes, as a function of Python."""
     if reference is not None and not callable(reference):
         raise DeclarationError(
             f"Kernel `{kernel}`: reference is {shown(reference)}.",
@@ -123,6 +125,7 @@ class Kernel(Callee):
       Other targets and "cpu:checked" use the kernel's main code. A call must fit the grids of all.
     - `producer`: what makes the code when the kernel is built, instead of a source: the compiler of
       another language. `cd.triton.kernel` gives it.
+    - `function`: the function that it computes, element by element. `Function.kernel` gives it.
 
     Raises `DeclarationError`: an argument is wrong, or the arguments contradict each other.
     Raises `SignatureError`: the C signature cannot be adapted to IREE's calling convention.
@@ -145,13 +148,14 @@ class Kernel(Callee):
     max_registers: int | None = _part(geometry.check_max_registers)
     entry: str = _part(_check_entry)
     # No function has a fixed form, and none of these changes what is built.
-    reference: Callable[..., Any] | None = _part(_check_reference, in_keys=False)
+    reference: Callable[..., Any] | None = _part(check_reference, in_keys=False)
     fallback: str | None = _part(_check_fallback, "reference", in_keys=False)
     requires: tuple[Condition, ...] = _part(consistency.check_requires)
     flops: Expr | None = _part(partial(geometry.check_amount, "flops", "what is computed"))
     bytes_moved: Expr | None = _part(partial(geometry.check_amount, "bytes_moved", "what is moved"))
     implementations: Implementations = _part(sources.check_implementations, "base", in_keys=False)
     launch_bounds: int | None = _part(geometry.check_launch_bounds, "block")
+    function: Function | None = _part(lambda _, given: given)
     cluster: Block | None = _part(geometry.check_cluster, "grid")
     variants: tuple[tuple[Target, Kernel], ...] = _part()
     """The kernel as it is on each target with an implementation of its own."""
@@ -180,6 +184,7 @@ class Kernel(Callee):
         bytes_moved: Expr | int | None = None,
         implementations: Mapping[str, Implementation] | None = None,
         producer: Producer | None = None,
+        function: Function | None = None,
     ) -> None:
         given = {part: value for part, value in locals().items() if part != "self"}
         self._take(given, sources.declaring_directory())

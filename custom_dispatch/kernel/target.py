@@ -18,6 +18,8 @@ CHECKED = "cpu:checked"
 """The CPU with checks: a target, and what a kernel can be called on besides devices."""
 _CPU_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 
+GENERATED = ("rocm", "vulkan", "metal")
+"""Backends for which IREE compiles models without kernels: functions are part of its own code."""
 AARCH64 = "aarch64"
 """The name of the CPU target that runs on every 64-bit Arm processor, and of that architecture."""
 
@@ -160,11 +162,12 @@ class Target:
     """Where code runs: a CUDA architecture, or a CPU."""
 
     backend: str
-    """"cuda" or "cpu"."""
+    """"cuda" or "cpu"; or one of `GENERATED`, where IREE's own code runs alone."""
     arch: Arch | None = None
     """The GPU architecture of a CUDA target."""
     cpu: str = ""
-    """Of a CPU target "generic", "host", "aarch64" or LLVM's name: "x86-64-v3", "znver4"."""
+    """Of a CPU target "generic", "host", "aarch64" or LLVM's name: "x86-64-v3", "znver4". Of one of
+    `GENERATED` what IREE calls the GPU, if that is said: "gfx942"."""
     checked: bool = False
     """Whether the CPU's code checks what its kernels do. It is for the machine that compiles it."""
 
@@ -173,6 +176,8 @@ class Target:
         if cuda and not self.cpu and not self.checked:
             return
         named = isinstance(self.cpu, str) and re.fullmatch(_CPU_NAME, self.cpu) is not None
+        if is_one_of(self.backend, GENERATED) and (named or not self.cpu) and not self.checked:
+            return
         cpu = is_one_of(self.backend, ("cpu",)) and self.arch is None and named
         if cpu and (self.cpu == "host" or not self.checked):
             self._check_cpu()
@@ -220,6 +225,8 @@ class Target:
             return cls("cpu", cpu="host", checked=True)
         if backend == "cpu" and (not colon or re.fullmatch(_CPU_NAME, rest)):
             return cls("cpu", cpu=rest or "generic")
+        if backend in GENERATED and (not colon or re.fullmatch(_CPU_NAME, rest)):
+            return cls(backend, cpu=rest)
         hint = "correct the target's name."
         if re.fullmatch(_ARCH, text):
             hint = f"did you mean 'cuda:{text}'?"
@@ -228,7 +235,8 @@ class Target:
         raise DeclarationError(
             f"{shown(text)} is not a target.",
             expected="cuda:sm_XX (cuda:sm_80, cuda:sm_90a, ...), cpu, cpu:NAME "
-            "(cpu:host, cpu:x86-64-v3, cpu:aarch64), or cpu:checked",
+            "(cpu:host, cpu:x86-64-v3, cpu:aarch64), or cpu:checked; without kernels rocm:gfx942, "
+            "vulkan or metal",
             next_step=hint,
         )
 
@@ -237,12 +245,19 @@ class Target:
             return f"cuda:{self.arch}"
         if self.checked:
             return CHECKED
+        if self.backend in GENERATED:
+            return f"{self.backend}:{self.cpu}" if self.cpu else self.backend
         return "cpu" if self.cpu == "generic" else f"cpu:{self.cpu}"
 
     @property
     def is_cuda(self) -> bool:
         """Whether this is a GPU."""
         return self.backend == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether this is a CPU."""
+        return self.backend == "cpu"
 
     @property
     def cuda_arch(self) -> Arch:

@@ -134,7 +134,8 @@ def kernel_functions(
     `calls`: those that linking has declared itself, for calls in other dialects.
     """
     declarations = {name_of(op): op for op in functions_of(module) if is_declaration(op)}
-    given: list[Kernel | Choice] = [*library.kernels, *library.choices]
+    plain = [kernel for kernel in library.kernels if kernel.function is None]
+    given: list[Kernel | Choice] = [*plain, *library.choices]
     names = {item.name for item in given}
     for op in functions_of(module):
         if name_of(op) in names and not is_declaration(op):
@@ -161,8 +162,8 @@ def kernel_functions(
         for symbol, item in items.items()
         if (op := declarations.get(symbol)) is not None
     }
-    if library.kernels and not found:
-        first = library.kernels[0]
+    if plain and not found:
+        first = plain[0]
         raise LinkError(
             f"The model calls none of the kernels: {known}.",
             expected="a declaration such as "

@@ -11,6 +11,7 @@ from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.consistency import check_requires
 from custom_dispatch.kernel.declared import Names, check_declared, kernels_of
 from custom_dispatch.kernel.expr import Condition
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, is_list, several, shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -78,7 +79,7 @@ class Replaceable:
 
     def _set(
         self,
-        item: Kernel | Choice,
+        item: Kernel | Choice | Function,
         required: bool,
         fixed: Mapping[str, Any] | None,
         sizes: Mapping[str, int] | None = None,
@@ -87,7 +88,7 @@ class Replaceable:
         made: Mapping[str, Kernel] | None = None,
     ) -> None:
         """Check and keep all but what is computed; `numbers` are of a model, as dims are."""
-        check_declared(item, "A pattern")
+        item = check_declared(item, "A pattern")
         kernel = kernels_of(item)[0]
         free = [each.name for each in kernel.inputs if getattr(each, "optional", False)]
         for name in made or {}:
@@ -121,8 +122,8 @@ Anything = TypeVar("Anything", bound=Replaceable)
 class Pattern(Replaceable):
     """A kernel, and what it computes, as a function in the dialects of the model.
 
-    - `kernel`: the kernel that replaces the matches; or a choice, whose first fitting kernel
-      replaces each match.
+    - `kernel`: the kernel or function that replaces the matches; or a choice, whose first fitting
+      kernel replaces each match.
     - `computes`: one or several modules as MLIR text, each with one public function. Its parameters
       are the kernel's operands in a call's order: tensors, and numbers for value-less scalars.
       Optional operands may be left out, the last ones first. A size `?` stands for every size.
@@ -143,7 +144,7 @@ class Pattern(Replaceable):
 
     def __init__(
         self,
-        kernel: Kernel | Choice,
+        kernel: Kernel | Choice | Function,
         computes: str | Sequence[str],
         *,
         fixed: Mapping[str, Any] | None = None,

@@ -115,11 +115,10 @@ class Origins:
 
     def _loaded(self, target: Operand, address: Operand) -> _Found:
         """The pointers that a load may take from parameters."""
-        place = address.place if isinstance(address, Address) else None
-        if place is None:
+        if not isinstance(address, Address) or not isinstance(address.base, Symbol):
             return _NONE
-        end = place.offset + 8 * len(elements_of(target))
-        near = (f"{place.name}+{offset}" for offset in range(place.offset - 7, end))
+        start, most = address.offset + address.base.offset, 8 * len(elements_of(target))
+        near = (f"{address.base.name}+{place}" for place in range(start - 7, start + most))
         return frozenset(self.pointers.intersection(near))
 
 

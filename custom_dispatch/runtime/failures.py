@@ -16,7 +16,7 @@ from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
 from custom_dispatch.runtime.device_array import to_host
 
 _KERNEL_CHECK = (
-    r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice|model) `[^`]+`: .*?);?\s*"
+    r"(INVALID_ARGUMENT|FAILED_PRECONDITION); ((?:kernel|choice|function|model) `[^`]+`: .*?);?\s*"
     r"(?:\[ *\d+\] \w+ module@.*)?$"
 )
 # What IREE's two CPU drivers say of a workgroup that returns a number: see `format/keys.py`.

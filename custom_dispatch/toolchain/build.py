@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
-from custom_dispatch.errors import PtxError, SourceError
+from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.format.manifest import ModuleSource
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import check_compiler_name
 from custom_dispatch.kernel.names import check_switch, several
-from custom_dispatch.kernel.target import Target
+from custom_dispatch.kernel.target import GENERATED, Target
 from custom_dispatch.phases import say
 from custom_dispatch.process import end_all, result_of
 from custom_dispatch.store import open_store
@@ -102,6 +102,13 @@ def build(
     """
     wanted = check_targets(targets)
     declared, choices = check_kernels(_by_tables(kernels, wanted))
+    if wanted[0].backend in GENERATED:
+        raise DeclarationError(
+            f"Kernel `{declared[0].name}` is given for the target {wanted[0]}.",
+            expected="cuda:sm_XX or cpu: kernels are CUDA code, and functions alone become code "
+            "for other GPUs",
+            next_step="leave the kernel out, or declare what it computes as a cd.Function.",
+        )
     warn_of_slow_targets(declared, wanted)
     workers = check_jobs(jobs)
     form = check_form(image, ptx_version)
@@ -111,7 +118,7 @@ def build(
     directories = check_include_dirs(include_dirs)
     check_compiler_name(compiler)
     with_lines = any(target.checked for target in wanted)
-    cpu = next((target for target in wanted if not target.is_cuda), None)
+    cpu = next((target for target in wanted if target.is_cpu), None)
     from_source = FromSources(stored, form, compiler, directories, with_lines)
     directory = None if objects is None else check_directory(objects)
     needed = [target for target in wanted if target.is_cuda]

@@ -214,7 +214,7 @@ class Library:
     @property
     def cpu_target(self) -> Target | None:
         """The CPU target, if there is one."""
-        return next((target for target in self.targets if not target.is_cuda), None)
+        return next((target for target in self.targets if target.is_cpu), None)
 
     @property
     def objects(self) -> Iterator[Object]:

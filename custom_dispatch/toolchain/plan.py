@@ -13,6 +13,7 @@ from typing import Any
 from custom_dispatch.errors import DeclarationError, TargetWarning
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names, is_same_code, kernels_of
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
     MAX_NAME_LENGTH,
@@ -23,7 +24,7 @@ from custom_dispatch.kernel.names import (
     several,
     shown,
 )
-from custom_dispatch.kernel.target import DEFAULT_TARGETS, Target, naming
+from custom_dispatch.kernel.target import DEFAULT_TARGETS, GENERATED, Target, naming
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,14 +134,15 @@ def check_kernels(
 
 
 def check_callees(kernels: Any) -> list[Kernel | Choice]:
-    """The kernels and choices that are given, each once."""
-    given = [kernels] if isinstance(kernels, Kernel | Choice) else several(kernels)
+    """The kernels and choices that are given, each once; of functions, the kernels of them."""
+    given = [kernels] if isinstance(kernels, Kernel | Choice | Function) else several(kernels)
     if given is None:
         raise no_kernel(kernels)
-    for item in given:
+    found = [item.kernel() if isinstance(item, Function) else item for item in given]
+    for item in found:
         if not isinstance(item, Kernel | Choice):
             raise no_kernel(item)
-    return Names(given).items
+    return Names(found).items
 
 
 def no_kernel(value: object) -> DeclarationError:
@@ -176,7 +178,7 @@ def check_targets(targets: str | Target | Iterable[str | Target] | None) -> list
             expected="at least one of cuda:sm_XX and cpu",
             next_step=_NAME_TARGETS,
         )
-    cpus = [target for target in found if not target.is_cuda]
+    cpus = [target for target in found if target.is_cpu]
     if len(cpus) > 1:
         raise DeclarationError(
             f"{len(cpus)} CPU targets are given: {', '.join(map(str, cpus))}.",
@@ -190,7 +192,14 @@ def check_targets(targets: str | Target | Iterable[str | Target] | None) -> list
             next_step="compile a file of its own for cpu:checked.",
         )
     cuda = [target for target in found if target.is_cuda]
-    return sorted(cuda, key=lambda target: target.cuda_arch, reverse=True) + cpus
+    others = [target for target in found if target.backend in GENERATED]
+    if others and len(found) > 1:
+        raise DeclarationError(
+            f"The target {others[0]} is given with others: {', '.join(map(str, found))}.",
+            expected="it by itself",
+            next_step="compile a file of its own for it.",
+        )
+    return sorted(cuda, key=lambda target: target.cuda_arch, reverse=True) + cpus + others
 
 
 def code_left_out(

@@ -158,7 +158,10 @@ class Builder:
         return SsaValue(name, target, self)
 
     def _cast(self, operation: str, a: str, source: str, target: str) -> str:
-        return self.value(f"llvm.{operation} {a} : {source} to {target}")
+        return self.value(self._cast_text(operation, a, source, target))
+
+    def _cast_text(self, operation: str, a: str, source: str, target: str) -> str:
+        return f"llvm.{operation} {a} : {source} to {target}"
 
     def call_intrinsic(
         self, name: str, arguments: Sequence[Given], result: str = "i32", types: Sequence[str] = ()
@@ -340,20 +343,31 @@ class FunctionBuilder(Builder):
 @functools.lru_cache(maxsize=4096)
 def constant_text(value: int, bits: int) -> str:
     """The operation that makes an integer constant."""
+    number = integer_literal(value, bits)
+    return f"llvm.mlir.constant({number}) : i{bits}"
+
+
+def integer_literal(value: int, bits: int) -> str:
+    """An integer with its type, as attributes have it; of one bit, whether it is set."""
     if bits == 1:
-        return f"llvm.mlir.constant({'true' if value & 1 else 'false'}) : i1"
+        return "true" if value & 1 else "false"
     value &= (1 << bits) - 1
     if value >> (bits - 1):
         value -= 1 << bits
-    return f"llvm.mlir.constant({value} : i{bits}) : i{bits}"
+    return f"{value} : i{bits}"
 
 
 def float_text(value: float, type_name: str) -> str:
     """The operation that makes a floating-point constant."""
+    return f"llvm.mlir.constant({float_literal(value, type_name)}) : {type_name}"
+
+
+def float_literal(value: float, type_name: str) -> str:
+    """A finite floating-point number with its type, as attributes have it."""
     text = repr(float(value))
     if "e" in text and "." not in text:
         text = text.replace("e", ".0e")
-    return f"llvm.mlir.constant({text} : {type_name}) : {type_name}"
+    return f"{text} : {type_name}"
 
 
 def bytes_of(type_name: str) -> int:

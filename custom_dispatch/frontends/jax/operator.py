@@ -13,6 +13,7 @@ from custom_dispatch.kernel.binding import match_arguments, struct_numbers
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import check_declared, kernels_of
 from custom_dispatch.kernel.dtypes import ElementType
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Scalar, Struct
@@ -38,6 +39,8 @@ class Call:
         run = bound_primitive(kernel, scalars)
         if self._derivative is not None:
             run = self._derivative.differentiable(run, scalars)
+        if isinstance(kernel, Kernel) and kernel.function:
+            arrays = jax.numpy.broadcast_arrays(*arrays)
         results = run(*arrays)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -45,8 +48,8 @@ class Call:
         return f"cd.jax.call({self.kernel!r})"
 
 
-def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
-    """Make a kernel a function of JAX.
+def call(kernel: Kernel | Choice | Function, *, backward: Any = None) -> Call:
+    """Make a kernel, or a declared function, a function of JAX.
 
     It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and
     `Struct`s as mappings, in declaration order or by keyword, and returns the `Out`s and `InOut`s
@@ -54,7 +57,8 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     on the CPU, and in functions that `cd.jax.compile` or `jax.export` export. `jax.vmap` adds a
     leading dim to shapes that begin with `...`, and otherwise calls the kernel once per element.
 
-    - `kernel`: a kernel; or a choice: each call takes the first kernel that fits its arrays.
+    - `kernel`: a kernel; a choice: each call takes the first kernel that fits its arrays; or a
+      function, whose arrays are broadcast.
     - `backward`: its derivative, for `jax.grad`: a function of JAX, or another kernel. It takes by
       name what it needs of the arguments and results, and `grad_y` for the gradient of the result
       `y`. A function returns the gradients of all arrays that the kernel takes, in their order, or
@@ -63,8 +67,9 @@ def call(kernel: Kernel | Choice, *, backward: Any = None) -> Call:
     Raises `DeclarationError`: the argument is not a kernel, or the backward has other arguments or
     results than it should.
     """
-    check_declared(kernel, "cd.jax.call")
-    return Call(kernel, backward)
+    if isinstance(backward, Function):
+        backward = backward.kernel()
+    return Call(check_declared(kernel, "cd.jax.call"), backward)
 
 
 # -- arguments

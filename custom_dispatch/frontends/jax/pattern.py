@@ -18,6 +18,7 @@ from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.kernel.binding import bind_shapes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.match.example import Example, normalise
@@ -55,7 +56,7 @@ class Pattern(OfFunctions):
 
     def __init__(
         self,
-        kernel: Kernel | Choice,
+        kernel: Kernel | Choice | Function,
         computes: Computes | Sequence[Computes] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
@@ -65,7 +66,7 @@ class Pattern(OfFunctions):
     ) -> None:
         self._set(kernel, required, fixed, sizes, axes)
         given = self.kernel.reference if computes is None else computes
-        functions = check_functions(kernel, given, "JAX")
+        functions = check_functions(self.item, given, "JAX")
         self._keep(computes=functions)
         for function in functions:
             self.parameters(function)

@@ -14,6 +14,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.onnx import node
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
@@ -29,8 +30,8 @@ _lock = threading.RLock()
 _registered: dict[tuple[str, str], Kernel | Choice] = {}
 
 
-def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[OpRun]:
-    """Make a kernel or a choice an operator of ONNX with the same name.
+def register(kernel: Kernel | Choice | Function, domain: str = "custom_dispatch") -> type[OpRun]:
+    """Make a kernel, a choice or a function an operator of ONNX with the same name.
 
     Its domain is separate from ONNX's, with version 1.
 
@@ -46,7 +47,7 @@ def register(kernel: Kernel | Choice, domain: str = "custom_dispatch") -> type[O
     Raises `DeclarationError`: the domain is ONNX's own or no name, or has an operator of that name
     which is not this kernel.
     """
-    check_declared(kernel, "cd.onnx.register")
+    kernel = check_declared(kernel, "cd.onnx.register")
     if not isinstance(domain, str) or not domain.isprintable() or domain in OWN_DOMAINS:
         raise DeclarationError(
             f"The domain of kernel `{kernel.name}` is {shown(domain)}.",

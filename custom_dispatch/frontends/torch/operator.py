@@ -18,6 +18,7 @@ from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.shapes import TracedShapes
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import are_same, check_declared, first_fitting, kernels_of
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -41,9 +42,9 @@ _registered: dict[str, _Registered] = {}
 
 
 def register(
-    kernel: Kernel | Choice, namespace: str = "custom_dispatch", *, backward: Any = None
+    kernel: Kernel | Choice | Function, namespace: str = "custom_dispatch", *, backward: Any = None
 ) -> Any:
-    """Make a kernel an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
+    """Make a kernel, or a function, an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on one GPU, and value-less
     `Scalar`s as ints, floats and bools, in declaration order; a `Struct` is passed as its numbers,
@@ -57,7 +58,8 @@ def register(
     the kernel takes.
 
     - `kernel`: a kernel; or a choice, whose kernels take the same kinds of numbers: each call takes
-      the first that fits it.
+      the first that fits it. Or a function: then what is returned broadcasts its tensors and
+      numbers, and calls the operator.
     - `namespace`: the operator's namespace.
     - `backward`: its derivative, for `loss.backward()`: a function of PyTorch, or a kernel. It
       takes what it needs by name: the operator's arguments and results, and `grad_y` for the
@@ -71,12 +73,29 @@ def register(
     operator of that name which is not this kernel; or the backward takes or returns a name that the
     kernel does not have.
     """
-    check_declared(kernel, "cd.torch.register")
+    kernel = check_declared(kernel, "cd.torch.register")
     made = _register(kernel, check_name(namespace, "namespace"))
     if backward is not None:
+        backward = backward.kernel() if isinstance(backward, Function) else backward
         derivative = Derivative(kernel, backward, lambda other: register(other, namespace))
         made.register_autograd(derivative.backward, setup_context=derivative.save)
-    return made
+    return made if not (isinstance(kernel, Kernel) and kernel.function) else _spread(kernel, made)
+
+
+def _spread(kernel: Kernel, operator: Any) -> Callable[..., Any]:
+    """An operator of tensors of one shape, for any that broadcast, and numbers."""
+
+    def call(*arguments: Any) -> Any:
+        device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
+        given = [
+            value
+            if isinstance(value, torch.Tensor)
+            else torch.tensor(value, dtype=torch_dtype(item.dtype), device=device)
+            for value, item in zip(arguments, kernel.arguments, strict=False)
+        ]
+        return operator(*torch.broadcast_tensors(*given), *arguments[len(given) :])
+
+    return call
 
 
 def _register(kernel: Kernel | Choice, namespace: str) -> Any:

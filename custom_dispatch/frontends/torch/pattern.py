@@ -23,6 +23,7 @@ from custom_dispatch.frontends.torch.scalars import with_other_numbers
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.evaluation import evaluate
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
@@ -79,7 +80,7 @@ class Pattern(OfFunctions):
 
     def __init__(
         self,
-        kernel: Kernel | Choice,
+        kernel: Kernel | Choice | Function,
         computes: Computes | Sequence[Computes] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
@@ -90,8 +91,10 @@ class Pattern(OfFunctions):
         required: bool = True,
     ) -> None:
         self._set(kernel, required, fixed, sizes, axes, made=made)
-        reference = next((k.reference for k in kernels_of(kernel) if k.reference), None)
-        functions = check_functions(kernel, reference if computes is None else computes, "PyTorch")
+        reference = next((k.reference for k in kernels_of(self.item) if k.reference), None)
+        functions = check_functions(
+            self.item, reference if computes is None else computes, "PyTorch"
+        )
         self._keep(computes=functions, rewrites=rewrites, looked_at=None)
         if computes is not None:
             for function in functions:

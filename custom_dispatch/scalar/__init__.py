@@ -1,0 +1,1 @@
+"""PTX of a device function as operations of `arith`, `math` and `scf` on numbers."""

@@ -1,0 +1,129 @@
+"""The `.cu` files around a declared function: a kernel of it, and what is translated of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from custom_dispatch.errors import SourceError
+from custom_dispatch.kernel.expr import batch, ceildiv
+from custom_dispatch.kernel.function import Function
+from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.operand import In, Out, Scalar
+from custom_dispatch.phases import say
+from custom_dispatch.store import open_store
+from custom_dispatch.toolchain.choose_compiler import find_compiler
+from custom_dispatch.toolchain.compiler import CompileRequest
+from custom_dispatch.toolchain.object_sources import CPU_PTX_ARCH
+from custom_dispatch.toolchain.produced import file_of
+from custom_dispatch.toolchain.stored_build import StoredBuild
+
+_HELPERS = Path(__file__).with_name("function.cuh")
+_HEADERS = {"f16": "cuda_fp16.h", "bf16": "cuda_bf16.h"}
+_BLOCK = 256
+"""Threads of a block of the kernel."""
+
+
+def kernel_form(function: Function) -> Kernel:
+    """The function as a kernel, of tensors of one shape: a thread computes an element."""
+    arguments, results = _names(function)
+    pointers = [f"const {item.dtype.c_name}* {name}" for name, item in arguments.items()]
+    pointers += [f"{item.dtype.c_name}* {name}" for name, item in results.items()]
+    element = "custom_dispatch_i"
+    held = [f"{name}_{element}" for name in results]
+    call = function.call([f"{name}[{element}]" for name in arguments], held)
+    text = _source(
+        function,
+        f"{', '.join(pointers)}, long long custom_dispatch_count",
+        [
+            f"long long {element} = blockIdx.x * {_BLOCK}ll + threadIdx.x;",
+            f"if ({element} >= custom_dispatch_count) return;",
+            *_variables(held, function.results),
+            call,
+            *(f"{name}[{element}] = {at};" for name, at in zip(results, held, strict=True)),
+        ],
+    )
+    return Kernel(
+        function.name,
+        source=file_of(text, ".cu"),
+        entry=function.symbol,
+        operands=[
+            *(In(item.name, item.dtype, [...]) for item in function.arguments),
+            *(Out(item.name, item.dtype, [...]) for item in function.results),
+            Scalar("custom_dispatch_count", "i64", batch),
+        ],
+        block=_BLOCK,
+        grid=ceildiv(batch, _BLOCK),
+        include_dirs=function.include_dirs,
+        options=function.options,
+        reference=function.reference,
+        function=function,
+    )
+
+
+def function_ptx(function: Function) -> str:
+    """The PTX of an entry that takes the operands by value, and marks the results.
+
+    Raises `SourceError`: the source is missing, does not compile, or has no such function.
+    """
+    arguments, results = _names(function)
+    parameters = [f"{item.dtype.c_name} {name}" for name, item in arguments.items()]
+    text = _source(
+        function,
+        ", ".join(parameters),
+        [
+            *_variables([*results], function.results),
+            function.call([*arguments], [*results]),
+            *(f"custom_dispatch_result<{i}>({name});" for i, name in enumerate(results)),
+        ],
+        "#define CUSTOM_DISPATCH_MLIR" if function.library == "mlir" else "",
+    )
+    request = CompileRequest(
+        file_of(text, ".cu"),
+        CPU_PTX_ARCH,
+        tuple(dict.fromkeys((*function.options, "-lineinfo"))),  # for errors
+        function.include_dirs,
+        (function.symbol,),
+    )
+    say(f"code of {function.name}")
+    stored = StoredBuild(open_store())
+    try:
+        with stored.compiling():
+            return stored.compile(find_compiler(), request).ptx.decode("utf-8", "replace")
+    except SourceError as error:
+        takes = ", ".join(map(str, function.operands)) or "nothing"
+        raise SourceError(
+            f"Function `{function.name}` cannot be compiled from `{function.source}`.",
+            expected=f"a source with a __device__ function `{function.entry}` that takes {takes} "
+            f"and gives {', '.join(map(str, function.results))}",
+            next_step="correct the source or the declaration; `custom_dispatch_exp` and the like "
+            'are MLIR\'s functions: without them, with library="cuda", the message is plainer:',
+            log=error.log,
+        ) from None
+
+
+def _names(function: Function) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
+    """The names of parameters and results, which no source has."""
+    return (
+        {f"custom_dispatch_a{index}": item for index, item in enumerate(function.arguments)},
+        {f"custom_dispatch_r{index}": item for index, item in enumerate(function.results)},
+    )
+
+
+def _variables(names: Sequence[str], results: Sequence[Scalar]) -> list[str]:
+    kinds = (item.dtype.c_name for item in results)
+    return [f"{kind} {name} = {{}};" for kind, name in zip(kinds, names, strict=True)]
+
+
+def _source(function: Function, parameters: str, body: Sequence[str], define: str = "") -> str:
+    kinds = {item.dtype.name for item in (*function.arguments, *function.results)}
+    headers = [f"#include <{name}>" for kind, name in _HEADERS.items() if kind in kinds]
+    head = f'extern "C" __global__ void {function.symbol}({parameters}) {{'
+    lines = [
+        define,
+        *headers,
+        f'#include "{_HELPERS}"',
+        f'#include "{function.source}"',
+        head,
+        *(f"  {line}" for line in body),
+        "}",
+    ]
+    return "\n".join(lines).lstrip() + "\n"

@@ -1,0 +1,139 @@
+"""Functions called by name in models of MLIR: shapes, errors, and what IREE fuses."""
+
+import numpy as np
+import pytest
+
+import custom_dispatch as cd
+from custom_dispatch.compilation import device_flags
+from custom_dispatch.errors import CallError, LinkError
+from custom_dispatch.frontends.mlir import place
+from custom_dispatch.ir.compiler_tool import compile_mlir
+from custom_dispatch.toolchain.library import Library
+from custom_dispatch.toolchain.plan import check_targets
+from tests.functions.functions import my_gelu
+
+BETWEEN_A_PRODUCT_AND_A_SUM = """
+func.func private @my_gelu(tensor<?x16xf32>, tensor<f32>) -> tensor<?x16xf32>
+func.func @main(%x: tensor<?x8xf32>, %w: tensor<8x16xf32>, %limit: tensor<f32>)
+    -> tensor<?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %empty = tensor.empty(%n) : tensor<?x16xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x16xf32>) -> tensor<?x16xf32>
+  %h = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x16xf32>)
+                     outs(%start : tensor<?x16xf32>) -> tensor<?x16xf32>
+  %r = call @my_gelu(%h, %limit) : (tensor<?x16xf32>, tensor<f32>) -> tensor<?x16xf32>
+  %s = arith.addf %r, %r : tensor<?x16xf32>
+  return %s : tensor<?x16xf32>
+}
+"""
+
+
+def gelu(x: np.ndarray, limit: float) -> np.ndarray:
+    wide = x.astype(np.float64)
+    small = wide / (1 + np.exp(-1.5957691216 * (0.044715 * wide**3 + wide)))
+    return np.where(wide > limit, wide, small)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+def test_product_function_and_sum_are_one_dispatch(target: str) -> None:
+    placed = place(BETWEEN_A_PRODUCT_AND_A_SUM, [my_gelu.kernel()])
+    assert placed.called == ()
+    flags = device_flags(Library((), tuple(check_targets([target]))))
+    flow = compile_mlir(str(placed.module).encode(), [*flags, "--compile-to=flow"])
+    assert flow.count(b" flow.dispatch @") == 1
+
+
+def test_shapes_broadcast_as_in_numpy() -> None:
+    model = """
+func.func private @my_gelu(tensor<1x3xf32>, tensor<?x2x1xf32>) -> tensor<?x2x3xf32>
+func.func @main(%x: tensor<1x3xf32>, %limit: tensor<?x2x1xf32>) -> tensor<?x2x3xf32> {
+  %r = call @my_gelu(%x, %limit) : (tensor<1x3xf32>, tensor<?x2x1xf32>) -> tensor<?x2x3xf32>
+  return %r : tensor<?x2x3xf32>
+}
+func.func private @halved(tensor<3xf32>, f32) -> tensor<3xf32>
+func.func @by_number(%x: tensor<3xf32>, %limit: f32) -> tensor<3xf32> {
+  %r = call @halved(%x, %limit) : (tensor<3xf32>, f32) -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}
+"""
+    halved = cd.Function(
+        "halved", source=my_gelu.source, entry="my_gelu", operands=my_gelu.operands, result="f32"
+    )
+    program = cd.load(cd.compile(model, [my_gelu, halved], ["cpu:host"]), "cpu")
+    x = np.array([[-1.0, 0.5, 2.0]], np.float32)
+    limit = np.arange(8, dtype=np.float32).reshape(4, 2, 1) / 4
+    np.testing.assert_allclose(np.asarray(program.main(x, limit)), gelu(x, limit), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(program.by_number(x[0], 1.0)), gelu(x[0], 1), atol=1e-6)
+
+
+def test_open_sizes_that_differ_are_refused_by_the_module() -> None:
+    model = """
+func.func private @my_gelu(tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+func.func @main(%x: tensor<?xf32>, %limit: tensor<?xf32>) -> tensor<?xf32> {
+  %r = call @my_gelu(%x, %limit) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
+"""
+    program = cd.load(cd.compile(model, my_gelu, ["cpu:host"]), "cpu")
+    x = np.ones(4, np.float32)
+    assert np.asarray(program.main(x, x)).shape == (4,)
+    with pytest.raises(CallError) as refusal:
+        program.main(x, x[:1])
+    assert "function `my_gelu`: size 0 of `limit`, aligned with the results, is another" in str(
+        refusal.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("(tensor<4xf32>) -> tensor<4xf32>", "with 1 operands.\n  expected: 2"),
+        (
+            "(tensor<4xf64>, tensor<f32>) -> tensor<4xf64>",
+            "with tensor<4xf64> for `x`.\n  expected: a tensor of f32",
+        ),
+        (
+            "(tensor<3xf32>, tensor<f32>) -> tensor<4xf32>",
+            "with tensor<3xf32> for `x`.\n  expected: sizes that broadcast to those of the results",
+        ),
+        (
+            "(tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>",
+            "with tensor<2x4xf32> for `x`.\n  expected: sizes that broadcast",
+        ),
+        (
+            "(tensor<1xf32>, tensor<f32>) -> tensor<?xf32>",
+            "with a size of the results that is open, and that no operand has.",
+        ),
+    ],
+)
+def test_other_types_are_refused(kind: str, said: str) -> None:
+    with pytest.raises(LinkError) as refusal:
+        cd.compile(f"func.func private @my_gelu{kind}\n", [my_gelu], ["cpu"])
+    assert f"The model declares function `my_gelu` {said}" in str(refusal.value)
+    assert "correct the model's declaration of the function." in str(refusal.value)
+
+
+def test_a_library_has_functions_too() -> None:
+    library = cd.build([my_gelu], ["cpu:host"])
+    model = """
+func.func private @my_gelu(tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+func.func @main(%x: tensor<4xf32>, %limit: tensor<f32>) -> tensor<4xf32> {
+  %r = call @my_gelu(%x, %limit) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+    compiled = cd.compile(model, library)
+    assert compiled.kernels == ()
+    x = np.arange(4, dtype=np.float32)
+    found = cd.load(compiled, "cpu").main(x, np.float32(1.5))
+    np.testing.assert_allclose(np.asarray(found), gelu(x, 1.5), atol=1e-6)
+
+
+def test_a_call_by_itself_runs_the_kernel_form() -> None:
+    x = np.array([[-1.0], [2.0]], np.float32)
+    limit = np.array([0.5, 3.0, 1.0], np.float32)
+    found = np.asarray(my_gelu.on("cpu")(x, limit))
+    np.testing.assert_allclose(found, gelu(x, limit), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(my_gelu.on("cpu")(x, 1)), gelu(x, 1), atol=1e-6)
