@@ -37,12 +37,9 @@ class CpuKernel:
     bindings: int
     """Number of buffer bindings; their pointers come first in the PTX parameters."""
     constants: int
-    """Number of push constants: scalars of at most 32 bits, one i32 each (low bytes), last."""
-    layout: str
-    """Text of the `#hal.pipeline.layout<...>` attribute, or an alias of it."""
-    grid_x_ordinal: int | None = None
-    """The push constant that holds the grid's x size, where a workgroup runs several blocks of a
-    row: then there are fewer workgroups than blocks. None where each workgroup is one block."""
+    """Number of push constants: scalars of at most 32 bits, one i32 each (low bytes), last. Behind
+    them is one more that is no parameter: the grid's x size, as there may be fewer workgroups than
+    blocks, of which each runs several of a row."""
     dynamic_shared_memory: int = 0
     """Bytes of dynamic shared memory of a block (``extern __shared__``)."""
     processor: Processor = UNKNOWN

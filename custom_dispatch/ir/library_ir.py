@@ -17,7 +17,6 @@ from custom_dispatch.errors import (
 from custom_dispatch.format.keys import MANIFEST_KEY
 from custom_dispatch.format.manifest import FunctionUse, KernelUse, Manifest, ModuleObject
 from custom_dispatch.ir import executable
-from custom_dispatch.ir.call_words import layout_of
 from custom_dispatch.ir.compiler_tool import cpu_executable_target, features_of, processor_of
 from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.tensor_types import argument_types
@@ -113,8 +112,6 @@ def _cpu_variant(unit: Unit, kernels: tuple[Kernel, ...], target: Target) -> exe
             block=kernel.block,
             bindings=len(kernel.abi.bindings),
             constants=len(kernel.abi.constants),
-            layout=layout_of(kernel.abi, with_grid=True, checked=target.checked),
-            grid_x_ordinal=len(kernel.abi.constants),
             dynamic_shared_memory=kernel.dynamic_shared_memory,
             processor=processor,
             # Only checked code names them: any other is the same for kernels of other names.

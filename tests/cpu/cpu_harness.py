@@ -105,7 +105,6 @@ def model_text(ptx: str, launches: Sequence[Launch], cpu: str = "generic") -> st
             block=launch.block,
             bindings=len(launch.arrays),
             constants=len(launch.constants),
-            layout=_layout(launch),
             dynamic_shared_memory=launch.dynamic_shared_memory,
             processor=processor,
         )
@@ -152,7 +151,8 @@ def _target(cpu: str) -> str:
 
 def _layout(launch: Launch) -> str:
     bindings = ", ".join(["#hal.pipeline.binding<storage_buffer>"] * len(launch.arrays))
-    return f"#hal.pipeline.layout<constants = {len(launch.constants)}, bindings = [{bindings}]>"
+    constants = len(launch.constants) + 1
+    return f"#hal.pipeline.layout<constants = {constants}, bindings = [{bindings}]>"
 
 
 def _tensor(array: np.ndarray) -> str:
@@ -163,11 +163,11 @@ def _function(index: int, launch: Launch) -> str:
     arguments = [f"%a{i}: {_tensor(a)}" for i, a in enumerate(launch.arrays)]
     constants = "\n".join(
         f"%c{i} = arith.constant {np.int32(np.uint32(c & 0xFFFFFFFF).view(np.int32))} : i32"
-        for i, c in enumerate(launch.constants)
+        for i, c in enumerate([*launch.constants, launch.grid[0]])
     )
-    operands = [f"%c{i}" for i in range(len(launch.constants))]
+    operands = [f"%c{i}" for i in range(len(launch.constants) + 1)]
     operands += [f"%a{i}" for i in range(len(launch.arrays))]
-    types = ["i32"] * len(launch.constants) + [_tensor(a) for a in launch.arrays]
+    types = ["i32"] * (len(launch.constants) + 1) + [_tensor(a) for a in launch.arrays]
     tied = ", ".join(f"%a{i}" for i in launch.outputs)
     results = ", ".join(_tensor(launch.arrays[i]) for i in launch.outputs)
     names = ", ".join(f"%r{k}" for k in range(len(launch.outputs)))

@@ -126,7 +126,7 @@ def _measure(module: Module, entry: Entry) -> Coverage:
 def _kernel(entry: Entry) -> CpuKernel:
     bindings = sum(p.type in ("u64", "b64") for p in entry.parameters)
     constants = len(entry.parameters) - bindings
-    return CpuKernel(entry.name, "k", (32, 1, 1), bindings, constants, "#layout")
+    return CpuKernel(entry.name, "k", (32, 1, 1), bindings, constants)
 
 
 def _without(module: Module, entry: Entry, opcode: str, line: int) -> tuple[Module, Entry]:

@@ -93,7 +93,7 @@ def _function(
 ) -> list[str]:
     """The lines of a function. Its parameters and its result are registers of its body."""
     callee = callees[function.name]
-    kernel = CpuKernel(function.name, callee.symbol, (1, 1, 1), bindings=0, constants=0, layout="")
+    kernel = CpuKernel(function.name, callee.symbol, (1, 1, 1), bindings=0, constants=0)
     entry = promote_parameters(inline_calls(module, _entry(function), kept=callees))
     memory = BlockMemory(kernel, place_shared((), 0))
     graph = build_graph(entry)

@@ -24,7 +24,7 @@ add.s32 %r3, %r2, %r1; cvt.s64.s32 %rd3, %r3; mul.wide.s32 %rd10, %r3, 4;
 
 
 def lowered(text: str) -> str:
-    kernel = CpuKernel("k", "k", (64, 1, 1), 1, 1, "#layout")
+    kernel = CpuKernel("k", "k", (64, 1, 1), 1, 1)
     return str(lower(read_module(text), [kernel]))
 
 

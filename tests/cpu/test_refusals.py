@@ -18,7 +18,7 @@ _NEXT_STEP = (
 
 
 def kernel_of(entry: str, bindings: int = 1, constants: int = 0, symbol: str = "k") -> CpuKernel:
-    return CpuKernel(entry, symbol, (64, 1, 1), bindings, constants, "#layout")
+    return CpuKernel(entry, symbol, (64, 1, 1), bindings, constants)
 
 
 def ptx_of(instruction: str) -> str:

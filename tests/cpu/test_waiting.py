@@ -51,7 +51,7 @@ def test_a_suspended_thread_keeps_just_what_is_read_later(body: str, want: list[
 
 def test_the_state_of_a_warp_is_as_large_as_its_live_registers() -> None:
     body = "ld.param.u64 %rd1, [p]; bar.sync 0; st.global.u32 [%rd1], %r1;"
-    kernel = CpuKernel("k", "k", (64, 1, 1), 1, 0, "#layout")
+    kernel = CpuKernel("k", "k", (64, 1, 1), 1, 0)
     code = lower(read_module(entry_text(body)), [kernel])
     # 16 barriers of 32 bytes, a place and a count for each of up to 32 warps, and the states of 2:
     # a pointer, which is the same in all lanes, which lanes are active, and which have not ended

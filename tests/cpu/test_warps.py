@@ -349,9 +349,7 @@ def test_a_kernel_that_neither_waits_nor_diverges_is_run_warp_by_warp_too() -> N
         'extern "C" __global__ void twice(const float* x, float* y, int n) {'
         "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }"
     )
-    kernel = CpuKernel(
-        "twice", "k", (256, 1, 1), 2, 1, "#layout", processor=Processor("x86_64", "")
-    )
+    kernel = CpuKernel("twice", "k", (256, 1, 1), 2, 1, processor=Processor("x86_64", ""))
     text = lower(read_module(ptx), [kernel]).text
     assert ".warp(" in text
     assert ".thread(" not in text

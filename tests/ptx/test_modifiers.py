@@ -84,7 +84,7 @@ def taken_by_ptxas(lines: list[str]) -> list[str]:
 
 def lowered(instruction: str) -> object:
     module = read_module(_HEAD + instruction + ";\nret;\n}\n")
-    return lower(module, [CpuKernel("k", "k", (32, 1, 1), 1, 0, "#layout")])
+    return lower(module, [CpuKernel("k", "k", (32, 1, 1), 1, 0)])
 
 
 def test_every_order_that_ptxas_takes_means_the_same() -> None:

@@ -28,8 +28,8 @@ _LOCAL_MEMORY = 16
 
 
 def entry_function(thread: ThreadCode) -> list[str]:
-    """The lines of ``@symbol``: it fetches what the block function takes, and runs one block or,
-    where the kernel's grid is passed as a constant, a share of a row of blocks.
+    """The lines of ``@symbol``: it fetches what the block function takes, and runs a share of a row
+    of blocks.
     """
     kernel = thread.kernel
     b = Builder()
@@ -52,10 +52,7 @@ def entry_function(thread: ThreadCode) -> list[str]:
     def run(here: list[SsaValue]) -> None:
         _call_block(b, thread, [*arguments, *here, *last])
 
-    if kernel.grid_x_ordinal is None:
-        run(place)
-    else:
-        _run_share(b, kernel.grid_x_ordinal, place, run)
+    _run_share(b, kernel.constants, place, run)
     restore()
     b.return_(0 if failure is None else b.load(failure), "i32")
     return declare_entry(kernel.symbol, b)
