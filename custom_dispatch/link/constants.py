@@ -5,7 +5,7 @@ import math
 import numpy
 from iree.compiler import ir
 
-from custom_dispatch.link.operations import kind_of
+from custom_dispatch.link.operations import kind_of, operations_of
 
 _CONSTANTS = {
     **dict.fromkeys(("arith.constant", "stablehlo.constant", "torch.vtensor.literal"), "value"),
@@ -36,19 +36,10 @@ def values_of(op: ir.Operation) -> list[ir.Value]:
     found = list(op.operands)
     if not op.regions or not any(len(region.blocks) for region in op.regions):
         return found
-    inside: set[ir.Operation] = set()
-    blocks: list[ir.Block] = []
-    read: list[ir.Value] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        inside.add(inner)
-        blocks.extend(block for region in inner.regions for block in region.blocks)
-        if inner != op:
-            read.extend(inner.operands)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    for value in read:
+    *within, _ = operations_of(op)  # itself comes last
+    inside = {op, *within}
+    blocks = [block for inner in inside for region in inner.regions for block in region.blocks]
+    for value in (value for inner in within for value in inner.operands):
         up = owner_of(value)
         if (up not in inside) if up is not None else not any(value.owner == b for b in blocks):
             found.append(value)
