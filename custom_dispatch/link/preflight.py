@@ -170,13 +170,8 @@ def _is_check(op: ir.Operation) -> bool:
     """Whether an operation is a check as wrappers write them: a branch that ends in a status."""
     if op.name != "scf.if" or op.results:
         return False
-    names = {
-        inner.operation.name
-        for region in op.regions
-        for block in region.blocks
-        for inner in block.operations
-    }
-    return names <= {"arith.constant", "util.status.check_ok", "scf.yield"}
+    *within, _ = operations_of(op)  # itself comes last
+    return {each.name for each in within} <= {"arith.constant", "util.status.check_ok", "scf.yield"}
 
 
 def _drop_repeated_checks(op: ir.Operation) -> None:

@@ -7,7 +7,7 @@ from iree.compiler import ir
 
 from custom_dispatch.link.constants import is_constant, owner_of
 from custom_dispatch.link.dialects.torch_types import builtin_type
-from custom_dispatch.link.operations import kind_of, outwards
+from custom_dispatch.link.operations import kind_of, operations_of, outwards
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.known_operations import known_operations
 from custom_dispatch.match.polynomial import Atom, Polynomial
@@ -98,11 +98,9 @@ def more_than_wanted(state: State) -> Difference | None:
     """A region of the model that computes something besides."""
     known = frozenset[ir.Operation]().union(*state.operations.values())
     for op in known:
-        for region in op.regions:
-            for block in region.blocks:
-                for item in block.operations:
-                    if item.operation not in known and not is_constant(item.operation):
-                        return op, (f"{kind_of(op)} computes {kind_of(item.operation)}, too",)
+        for item in operations_of(op) if op.regions else ():
+            if item not in known and not is_constant(item):
+                return op, (f"{kind_of(op)} computes {kind_of(item)}, too",)
     return None
 
 
