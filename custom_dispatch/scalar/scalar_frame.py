@@ -33,7 +33,7 @@ class ScalarFrame(Frame):
     def __init__(
         self, builder: ArithBuilder, entry: ptx.Entry, graph: Graph, function: Function
     ) -> None:
-        kernel = CpuKernel(entry.name, "", (1, 1, 1), 0, 0, "", processor=_PROCESSOR)
+        kernel = CpuKernel(entry.name, "", (1, 1, 1), 0, 0, processor=_PROCESSOR)
         memory = BlockMemory(kernel, place_shared((), 0), suspends=False, lockstep=False)
         super().__init__(builder, ThreadCode(entry, kernel, graph, {}, memory))
         self.function = function
