@@ -20,7 +20,6 @@ from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
 from custom_dispatch.kernel.target import CHECKED, gpu_index, gpu_name, read_device
 from custom_dispatch.runtime.call_arguments import number_for
-from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.folding import fold_call
 from custom_dispatch.runtime.function import Function
@@ -131,7 +130,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
     if prepared is not None and not keywords:
         signature, arguments = prepared.read(arguments)
         if signature in prepared.checked:
-            return _as_declared(kernel, prepared.run(arguments))
+            return prepared.run(arguments)
     keywords = dict(keywords)
     out = _take_out(kernel, keywords)
     values = binding.match_arguments(kernel, arguments, keywords)
@@ -168,7 +167,7 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
         prepared = _prepared[key] = PreparedCall(kernel, function)
     elif not keywords:
         prepared.remember(signature)
-    return _as_declared(kernel, results)
+    return results
 
 
 def _function(kernel: Kernel, kind: str, compiler: str, store: bool) -> Function:
@@ -221,23 +220,6 @@ def keep(kernel: Kernel, kind: str, module: bytes) -> None:
 def _loaded(kernel: Kernel, kind: str, module: bytes) -> Function:
     program = load(module, device="cpu" if kind == CHECKED else kind)
     return program.function(kernel.name)
-
-
-def _as_declared(kernel: Kernel, results: Any) -> Any:
-    """Give integers the signedness that the declaration says; IR has none."""
-    outputs = kernel.outputs
-    if len(outputs) == 1:
-        return _typed(outputs[0], results)
-    return tuple(map(_typed, outputs, results))
-
-
-def _typed(operand: Buffer, result: Any) -> Any:
-    if isinstance(result, DeviceArray):
-        return result.typed(operand.dtype)
-    wanted = operand.dtype.to_numpy()
-    if not isinstance(result, numpy.ndarray) or result.dtype == wanted:
-        return result
-    return result.view(wanted)
 
 
 def _take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:

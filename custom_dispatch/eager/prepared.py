@@ -5,21 +5,17 @@ and the sizes of results, which follow from shapes. What was found right once is
 Numbers are checked at each call.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
-from iree import runtime as rt
 
-from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
-from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.call_arguments import number_for, push_scalar
-from custom_dispatch.runtime.device_array import DeviceArray, HostArray, copier
+from custom_dispatch.runtime.call_arguments import number_for
+from custom_dispatch.runtime.device_array import DeviceArray
 from custom_dispatch.runtime.dlpack import ForeignArray
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import NEEDS_NOTHING, Needs, read_array
+from custom_dispatch.runtime.incoming import read_array
 
 Signature = tuple[object, ...]
 
@@ -27,36 +23,19 @@ Signature = tuple[object, ...]
 _MOST_SIGNATURES = 4096
 
 
-class _Input(NamedTuple):
-    """What a call asks again and again of one input."""
-
-    scalar: Scalar | None
-    """None for an array."""
-    kind: ElementType
-    what: str
-    """How errors name it."""
-    copy: Callable[[HostArray], Any]
-    """Copies an array of that type to the device."""
-
-
 class PreparedCall:
     """A kernel's function on a device, with the shapes and dtypes that were checked for it."""
 
     def __init__(self, kernel: Kernel, function: Function) -> None:
         self._function = function
-        # Of a struct, which is several arguments, there is more of one than of the other.
-        self._inputs = tuple(
-            _Input(
-                operand if isinstance(operand, Scalar) else None,
-                kind.dtype,
-                f"operand `{operand.name}` of kernel `{kernel.name}`",
-                copier(function.device, kind.dtype),
-            )
-            for operand, kind in zip(kernel.inputs, function.type.inputs, strict=False)
-        )
+        named = [
+            (index, operand, f"operand `{operand.name}` of kernel `{kernel.name}`")
+            for index, operand in enumerate(kernel.inputs)
+        ]
+        self._scalars = [(at, item, what) for at, item, what in named if isinstance(item, Scalar)]
+        self._arrays = [(at, what) for at, item, what in named if isinstance(item, Buffer)]
         # A struct is several arguments of the function: such calls go the long way.
-        plain = all(isinstance(item, Buffer | Scalar) for item in kernel.inputs)
-        self._count = len(self._inputs) if plain else None
+        self._count = len(named) if len(self._scalars) + len(self._arrays) == len(named) else None
         self.checked: set[Signature | None] = set()
 
     @property
@@ -77,11 +56,9 @@ class PreparedCall:
         if len(arguments) != self._count:
             return None, arguments
         parts: list[object] = []
-        read = arguments
-        for index, item in enumerate(self._inputs):
+        read = list(arguments)
+        for index, what in self._arrays:
             value = arguments[index]
-            if item.scalar is not None:
-                continue
             if type(value) is numpy.ndarray:
                 if not value.ndim or not value.flags.c_contiguous:
                     return None, arguments
@@ -89,33 +66,17 @@ class PreparedCall:
             elif type(value) is DeviceArray:
                 parts += (value.shape, value.element_type)
             elif hasattr(value, "__dlpack__"):
-                value = read_array(value, item.what)
+                value = read[index] = read_array(value, what)
                 if not isinstance(value, ForeignArray):
                     return None, arguments
                 parts += (value.shape, value.dtype_name)
-                read = (*read[:index], value, *read[index + 1 :])
             else:
                 return None, arguments
-        return tuple(parts), read
+        return tuple(parts), tuple(read)
 
     def run(self, arguments: tuple[Any, ...]) -> Any:
         """Call with arguments that `read` gave, whose signature was checked."""
-        function = self._function
-        with function.access:
-            inputs = rt.VmVariantList(len(arguments) + 2)
-            needs = None
-            for item, value in zip(self._inputs, arguments, strict=True):
-                if item.scalar is not None:
-                    number = number_for(value, item.scalar, item.what)
-                    push_scalar(inputs, number, item.kind, item.what)
-                elif type(value) is numpy.ndarray:
-                    try:
-                        inputs.push_ref(item.copy(value))
-                    except IREE_ERRORS as error:
-                        raise function.translated(error) from error
-                else:
-                    needs = needs or Needs()
-                    function.arguments.push(
-                        inputs, value, item.kind, item.what, needs, function.translated
-                    )
-            return function.run(inputs, needs or NEEDS_NOTHING, on_device=needs is not None)
+        given = list(arguments)
+        for index, scalar, what in self._scalars:
+            given[index] = number_for(given[index], scalar, what)
+        return self._function(*given)

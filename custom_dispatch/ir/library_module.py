@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.format.keys import RESULTS_KEY
 from custom_dispatch.ir import executable, library_ir
 from custom_dispatch.ir.choice_dispatch import Order, kernels_in, orders_of
+from custom_dispatch.ir.emitter import comma, quote
 from custom_dispatch.ir.function_body import Value
 from custom_dispatch.ir.interface import Interface, write_into
 from custom_dispatch.ir.tensor_types import Sizes, common_signature, input_types, output_types
@@ -85,7 +87,10 @@ def _write_module(
             of_choices=of_choices,
             alone=True,
         )
-        reflection = library_ir.manifest_entry(library, kernels, flags) if index == 0 else ""
+        entries = [f"{RESULTS_KEY} = {quote(_result_types(members))}"]
+        if index == 0:
+            entries.append(library_ir.manifest_entry(library, kernels, flags))
+        reflection = comma(entries)
         if asynchronous:
             parts += _callable(wrapper, reflection)
             continue
@@ -94,6 +99,15 @@ def _write_module(
             wrapper.write(symbol=name, visibility="public", attributes=attributes, keep=True)
         )
     return "\n".join(parts)
+
+
+def _result_types(kernels: Sequence[Kernel]) -> str:
+    """The results' element types, each where all kernels of a choice have the same."""
+    types = (
+        {item.dtype.name for item in each}
+        for each in zip(*(k.outputs for k in kernels), strict=True)
+    )
+    return ",".join(each.pop() if len(each) == 1 else "" for each in types)
 
 
 def _callable(wrapper: Wrapper, reflection: str) -> list[str]:

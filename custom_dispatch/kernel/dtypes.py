@@ -32,6 +32,9 @@ class ElementType:
     def __str__(self) -> str:
         return self.name
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # calls look much up by it
+
     @property
     def bytes(self) -> int:
         """Storage bytes an element."""

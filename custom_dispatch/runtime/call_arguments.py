@@ -16,10 +16,14 @@ from custom_dispatch.runtime import incoming
 from custom_dispatch.runtime.access import IREE_ERRORS
 from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import DeviceArray
-from custom_dispatch.runtime.module_file import EntryPoints, ValueType
+from custom_dispatch.runtime.module_file import EntryPoints
 
 if TYPE_CHECKING:
     from custom_dispatch.kernel.operand import Scalar
+
+
+_HELD_BY_ALL = 448.0
+"""The largest number of the smallest type of floats, f8E4M3FN."""
 
 
 def push_scalar(inputs: Any, argument: Any, kind: ElementType, what: str) -> None:
@@ -59,7 +63,7 @@ def scalar_value(
             next_step="pass a Python or numpy number.",
         )
     if kind.is_float:
-        if kind.bits <= 32 and math.isfinite(number):
+        if kind.bits <= 32 and _HELD_BY_ALL < abs(number) < math.inf:
             with numpy.errstate(over="ignore"):
                 held = bool(numpy.isfinite(numpy.asarray(number).astype(kind.to_numpy())))
             if not held:
@@ -93,19 +97,6 @@ def _out_of_range(what: str, value: Any, kind: ElementType) -> CallError:
 Translation = Callable[[Exception], CustomDispatchError]
 
 
-def _plain(kind: ValueType) -> tuple[ElementType, int, tuple[int, ...] | None] | None:
-    """What is asked of an array that needs no further look: its type, its rank, and its shape.
-
-    None for what is no tensor, or has both sizes that are known and others.
-    """
-    if kind.sizes is None:
-        return None
-    known = tuple(size for size in kind.sizes if size is not None)
-    if known and len(known) < len(kind.sizes):
-        return None
-    return kind.dtype, len(kind.sizes), known if len(known) == len(kind.sizes) else None
-
-
 class Arguments:
     """What a function's calls pass.
 
@@ -121,12 +112,11 @@ class Arguments:
         self._inputs = tuple(
             (kind, f"argument {index} of `{name}`") for index, kind in enumerate(kinds)
         )
-        plain = [found for kind in kinds if (found := _plain(kind)) is not None]
-        self._plain = plain if len(plain) == len(kinds) else []
-        self.count = len(kinds)
 
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """What a call passes, in the function's order."""
+        if not named and len(arguments) == len(self._inputs):
+            return arguments
         names = self._points.names
         values = list(arguments)
         if named and not names:
@@ -157,30 +147,6 @@ class Arguments:
             )
         return tuple(values)
 
-    def plain(self, arguments: Sequence[Any]) -> tuple[Any, incoming.Needs] | None:
-        """A call's inputs if all arguments are arrays on the device, and what must be over."""
-        if not arguments or type(arguments[0]) is not DeviceArray:
-            return None
-        if len(arguments) != len(self._plain):
-            return None
-        if self._points.writes and self._overlap(arguments) is not None:
-            return None
-        device, needs = self._device, incoming.NEEDS_NOTHING
-        inputs = rt.VmVariantList(len(arguments) + 2)
-        for argument, (dtype, rank, shape) in zip(arguments, self._plain, strict=True):
-            if (
-                type(argument) is not DeviceArray
-                or argument.element_type is not dtype
-                or (len(argument.shape) != rank if shape is None else argument.shape != shape)
-                or argument.open_device is not device
-            ):
-                return None
-            if argument._flight is not None:
-                needs = needs if needs is not incoming.NEEDS_NOTHING else incoming.Needs()
-                needs.of(argument)
-            inputs.push_ref(argument.view)
-        return inputs, needs
-
     def read(
         self,
         arguments: Sequence[Any],
@@ -196,7 +162,7 @@ class Arguments:
         """
         inputs = rt.VmVariantList(len(arguments) + len(storages) + 2)
         on_device = False
-        pair = self._overlap(arguments)
+        pair = self._overlap(arguments) if self._points.writes else None
         if pair is not None:
             raise CallError(
                 f"Arguments {pair[0]} and {pair[1]} of `{self._name}` are one array, and the call "
@@ -209,13 +175,30 @@ class Arguments:
             if sizes is None:
                 push_scalar(inputs, argument, kind.dtype, what)
                 continue
+            if (
+                type(argument) is DeviceArray  # what most calls pass has nothing else to be asked
+                and argument.open_device is self._device
+                and argument.element_type is kind.dtype
+                and (argument.shape == sizes or kind.takes(argument.shape))
+            ):
+                if argument._flight is not None:
+                    needs.of(argument)
+                inputs.push_ref(argument.view)
+                on_device = True
+                continue
             if argument is None and index in self._points.optional:
                 argument = numpy.empty((0,) * len(sizes), kind.dtype.to_numpy())
-            array = incoming.read_array(argument, what)
+            is_plain = type(argument) is numpy.ndarray
+            array = argument if is_plain else incoming.read_array(argument, what)
             incoming.check_array(array, kind, what)
             placed = incoming.place_written if index in self._points.writes else incoming.place
-            is_there = self.push(inputs, array, kind.dtype, what, needs, translated, placed)
-            on_device = is_there or on_device
+            if type(array) is not numpy.ndarray:
+                needs.of(array)
+                on_device = True
+            try:
+                inputs.push_ref(placed(self._device, array, kind.dtype, what))
+            except IREE_ERRORS as error:
+                raise translated(error) from error
         for storage in storages:
             inputs.push_ref(storage)
         return inputs, on_device
@@ -227,26 +210,3 @@ class Arguments:
                 if other != index and argument is arguments[index]:
                     return min(index, other), max(index, other)
         return None
-
-    def push(
-        self,
-        inputs: Any,
-        array: incoming.Array,
-        kind: ElementType,
-        what: str,
-        needs: incoming.Needs,
-        translated: Translation,
-        placed: Callable[[OpenDevice, incoming.Array, ElementType, str], Any] = incoming.place,
-    ) -> bool:
-        """Add an array that was checked to a call; return whether it is not numpy's.
-
-        - `needs`: takes what must be over before the array is read.
-        - `translated`: what a failure of IREE means to the caller.
-        - `placed`: puts it on the device.
-        """
-        needs.of(array)
-        try:
-            inputs.push_ref(placed(self._device, array, kind, what))
-        except IREE_ERRORS as error:
-            raise translated(error) from error
-        return type(array) is not numpy.ndarray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy
@@ -13,10 +13,9 @@ from iree import runtime as rt
 
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
-from custom_dispatch.kernel.target import gpu_index
 from custom_dispatch.runtime import dlpack
 from custom_dispatch.runtime.access import IREE_ERRORS
-from custom_dispatch.runtime.device import OpenDevice, name_of_hal
+from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.driver import note_export
 from custom_dispatch.runtime.flight import Flight
 
@@ -43,41 +42,31 @@ def hal_element_type(kind: ElementType) -> Any:
     return getattr(rt.HalElementType, _HAL_NAMES.get(kind.name, f"INT_{kind.bits}"))
 
 
-def to_device(device: Any, array: HostArray, kind: ElementType) -> Any:
+def to_device(device: OpenDevice, array: HostArray, kind: ElementType) -> Any:
     """Copy a numpy array into a new buffer on a device; return the `HalBufferView`."""
     if type(array) is not numpy.ndarray or not array.flags.c_contiguous:
         array = numpy.ascontiguousarray(array).reshape(array.shape)
-    return copier(device, kind)(array)
-
-
-def copier(device: Any, kind: ElementType) -> Callable[[HostArray], Any]:
-    """What copies arrays of one type, in order and without gaps, to one device, as `to_device`."""
-    raw, code = _raw_dtype(kind), hal_element_type(kind)
-    is_gpu = gpu_index(name_of_hal(device) or "cpu") is not None
-
-    def copy(array: HostArray) -> Any:
-        if is_gpu and array.nbytes:
-            buffer = device.allocator.allocate_buffer(
-                memory_type=_LOCAL, allowed_usage=_DEFAULT, allocation_size=array.nbytes
-            )
-            place = _on_gpu(device, buffer, array.nbytes)
-            if place is not None:
-                from custom_dispatch.runtime import cuda_copies
-
-                cuda_copies.to_device(*place, array)
-                return rt.HalBufferView(buffer, array.shape, int(code))
-        return device.allocator.allocate_buffer_copy(
-            memory_type=_LOCAL,
-            allowed_usage=_DEFAULT,
-            device=device,
-            buffer=array.view(raw),
-            element_type=code,
+    allocator, code = device.hal.allocator, hal_element_type(kind)
+    if device.is_cuda and array.nbytes:
+        buffer = allocator.allocate_buffer(
+            memory_type=_LOCAL, allowed_usage=_DEFAULT, allocation_size=array.nbytes
         )
+        address = _address_on_gpu(device, buffer, array.nbytes)
+        if address is not None:
+            from custom_dispatch.runtime import cuda_copies
 
-    return copy
+            cuda_copies.to_device(device.gpu, address, array)
+            return rt.HalBufferView(buffer, array.shape, int(code))
+    return allocator.allocate_buffer_copy(
+        memory_type=_LOCAL,
+        allowed_usage=_DEFAULT,
+        device=device.hal,
+        buffer=array.view(_raw_dtype(kind)),
+        element_type=code,
+    )
 
 
-def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
+def to_host(device: OpenDevice, view: Any, kind: ElementType) -> HostArray:
     """Copy a buffer view into a new numpy array, after everything that writes it is done."""
     shape = view.shape
     if 0 in shape:
@@ -87,31 +76,29 @@ def to_host(device: Any, view: Any, kind: ElementType) -> HostArray:
         return _there(view, shape, kind).copy()
     buffer = view.get_buffer()
     array = numpy.empty(tuple(shape), kind.to_numpy())
-    place = _on_gpu(device, buffer, array.nbytes)
-    if place is not None:
+    address = _address_on_gpu(device, buffer, array.nbytes)
+    if address is not None:
         from custom_dispatch.runtime import cuda_copies
 
-        cuda_copies.to_host(*place, array)
+        cuda_copies.to_host(device.gpu, address, array)
         return array
     unsigned = getattr(rt.HalElementType, f"UINT_{kind.bits}")
     raw_view = rt.HalBufferView(buffer, list(shape), int(unsigned))
-    raw = rt.DeviceArray(device, raw_view).to_host()
+    raw = rt.DeviceArray(device.hal, raw_view).to_host()
     return numpy.array(raw, copy=True).view(kind.to_numpy()).reshape(shape)
 
 
-def _on_gpu(device: Any, buffer: Any, size: int) -> tuple[int, int] | None:
-    """The GPU that a buffer is on, and where; None for one of the CPU, or of a pool of IREE's."""
-    gpu = gpu_index(name_of_hal(device) or "cpu")
-    if gpu is None:
-        return None
-    with contextlib.suppress(*IREE_ERRORS):
-        return gpu, _address(device, buffer, size, (dlpack.CUDA, gpu))
+def _address_on_gpu(device: OpenDevice, buffer: Any, size: int) -> int | None:
+    """Where a buffer is on a GPU; None for one of the CPU, or of a pool of IREE's."""
+    if device.is_cuda:
+        with contextlib.suppress(*IREE_ERRORS):
+            return _address(device, buffer, size)
     return None
 
 
-def _address(device: Any, buffer: Any, size: int, where: tuple[int, int]) -> int:
+def _address(device: OpenDevice, buffer: Any, size: int) -> int:
     view = rt.HalBufferView(buffer, [size], exact_element_type("u8"))
-    return dlpack.address_of(device.create_dlpack_capsule(view, *where))
+    return dlpack.address_of(device.hal.create_dlpack_capsule(view, *device.dlpack))
 
 
 def mapped(view: Any, kind: ElementType) -> HostArray | None:
@@ -203,8 +190,7 @@ class DeviceArray:
     @property
     def address(self) -> int:
         """Where its memory begins on its device. It need not be computed yet."""
-        device = self.open_device
-        return _address(device.hal, self.view.get_buffer(), self.nbytes, device.dlpack)
+        return _address(self.open_device, self.view.get_buffer(), self.nbytes)
 
     @property
     def ready(self) -> bool:
@@ -240,7 +226,7 @@ class DeviceArray:
         """
         self.wait()
         with self.open_device.access:
-            return to_host(self.open_device.hal, self.view, self.element_type)
+            return to_host(self.open_device, self.view, self.element_type)
 
     def item(self) -> Any:
         """The one element, as a Python number."""
@@ -326,12 +312,6 @@ class DeviceArray:
         code = int(self.view.element_type)
         view = rt.HalBufferView(self.view.get_buffer(), list(shape), code)
         return DeviceArray(self.open_device, view, self.element_type, self._flight)
-
-    def typed(self, kind: ElementType) -> DeviceArray:
-        """The same array with integers of another signedness."""
-        if kind == self.element_type:
-            return self
-        return DeviceArray(self.open_device, self.view, kind, self._flight)
 
 
 def exact_element_type(name: str) -> int:

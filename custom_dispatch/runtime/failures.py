@@ -13,6 +13,7 @@ from iree import runtime as rt
 from custom_dispatch.errors import CallError, DeviceError, KernelError, KernelWarning, sentence
 from custom_dispatch.format.keys import EXPECTED, MARK, NEXT_STEP, NOTE, Failure
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES
+from custom_dispatch.runtime.device import OpenDevice
 from custom_dispatch.runtime.device_array import to_host
 
 _KERNEL_CHECK = (
@@ -72,7 +73,7 @@ class Findings:
     - `functions`: one for each executable (`custom_dispatch.ir.executable`).
     """
 
-    def __init__(self, context: Any, device: Any, functions: Sequence[Any]) -> None:
+    def __init__(self, context: Any, device: OpenDevice, functions: Sequence[Any]) -> None:
         self._context = context
         self._device = device
         self._functions = tuple(functions)

@@ -79,13 +79,9 @@ class Function:
         Raises `KernelError`: a kernel failed on the CPU.
         """
         with self.access:
+            arguments = self.arguments.in_order(arguments, named)
             if out is not None:
-                return self._call_into(self.arguments.in_order(arguments, named), out)
-            plain = None if named else self.arguments.plain(arguments)
-            if plain is not None:
-                return self.run(*plain, on_device=True)
-            if named or len(arguments) != self.arguments.count:
-                arguments = self.arguments.in_order(arguments, named)
+                return self._call_into(arguments, out)
             needs = Needs()
             inputs, on_device = self.arguments.read(arguments, needs, self.translated)
             return self.run(inputs, needs, on_device=on_device)
@@ -102,21 +98,16 @@ class Function:
         Raises `CallError`, `DeviceError`: as for a call, where it is known at once.
         """
         with self.access:
-            is_plain = self._points.asynchronous is not None and out is None and not named
-            plain = self.arguments.plain(arguments) if is_plain else None
-            if plain is not None:
-                (inputs, needs), on_device = plain, True
-            else:
-                arguments = self.arguments.in_order(arguments, named)
-                into = None if out is None else self._destinations(out, arguments)
-                if into is not None and self._points.into is not None and into.direct:
-                    flight = self._start_into(arguments, into)
-                    keep_until_done(flight)
-                    return Submission(flight, lambda: out, None)
-                if self._points.asynchronous is None or out is not None:
-                    return self._submit_to_thread(arguments, out)
-                needs = Needs()
-                inputs, on_device = self.arguments.read(arguments, needs, self.translated)
+            arguments = self.arguments.in_order(arguments, named)
+            into = None if out is None else self._destinations(out, arguments)
+            if into is not None and self._points.into is not None and into.direct:
+                flight = self._start_into(arguments, into)
+                keep_until_done(flight)
+                return Submission(flight, lambda: out, None)
+            if self._points.asynchronous is None or out is not None:
+                return self._submit_to_thread(arguments, out)
+            needs = Needs()
+            inputs, on_device = self.arguments.read(arguments, needs, self.translated)
             outputs, flight = self._start(self._points.asynchronous, inputs, needs)
             keep_until_done(flight)
             for index in self._points.writes:
@@ -264,7 +255,7 @@ class Function:
         if on_device:
             return DeviceArray(self.open_device, view, kind.dtype, flight)
         try:
-            return to_host(self.device, view, kind.dtype)
+            return to_host(self.open_device, view, kind.dtype)
         except IREE_ERRORS as error:
             raise self.translated(error) from error
 

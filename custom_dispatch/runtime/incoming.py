@@ -121,6 +121,8 @@ def check_array(array: Array, kind: ValueType, what: str) -> None:
 
 def check_dtype(array: Array, kind: ElementType, what: str) -> None:
     """Require a dtype; for integers any signedness of the same size."""
+    if type(array) is numpy.ndarray and array.dtype == kind.to_numpy():
+        return
     found, own = _dtype(array)
     if own is not kind and (own is None or not _same(own, kind)):
         name = kind.to_numpy()
@@ -142,7 +144,7 @@ def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any
     What is on the device already is not copied; `Needs.of` says what it waits for.
     """
     if isinstance(array, numpy.ndarray):
-        return to_device(device.hal, array, kind)
+        return to_device(device, array, kind)
     if isinstance(array, rt.DeviceArray):
         there = device.name if array._device is device.hal else name_of_hal(array._device)
         if there not in (device.name, None):
@@ -154,7 +156,7 @@ def place(device: OpenDevice, array: Array, kind: ElementType, what: str) -> Any
         return array.view
     if array.device[0] in dlpack.ON_HOST:
         if not _stays(device, array):
-            return to_device(device.hal, array.to_numpy().view(kind.to_numpy()), kind)
+            return to_device(device, array.to_numpy().view(kind.to_numpy()), kind)
         return array.hand_over(device.hal, int(hal_element_type(kind)))
     if array.device[0] not in dlpack.ON_CUDA or not device.is_cuda:
         on_gpu = array.device[0] in dlpack.ON_CUDA
@@ -216,7 +218,7 @@ def _place_on_gpu(device: OpenDevice, array: ForeignArray, kind: ElementType, wh
         instead = f'a copy on that GPU, as tensor.to("cuda:{device.gpu}") makes'
         raise _elsewhere(what, f"cuda:{array.device[1]}", device, instead)
     if 0 in array.shape:
-        return to_device(device.hal, numpy.empty(array.shape, kind.to_numpy()), kind)
+        return to_device(device, numpy.empty(array.shape, kind.to_numpy()), kind)
     if not array.contiguous:
         raise CallError(
             f"{sentence(what)} has gaps between its elements, or another order than that of its "

@@ -45,6 +45,13 @@ class ValueType:
     sizes: tuple[int | None, ...] | None
     """A tensor's sizes, None for one that is known when called; no tuple at all for a scalar."""
 
+    def takes(self, shape: tuple[int, ...]) -> bool:
+        """Whether a tensor of this type may have a shape."""
+        sizes = self.sizes or ()
+        return len(sizes) == len(shape) and all(
+            size is None or size == actual for size, actual in zip(sizes, shape, strict=True)
+        )
+
     def __str__(self) -> str:
         if self.sizes is None:
             return self.dtype.mlir

@@ -66,7 +66,7 @@ class Program:
                 modules = [*weights, hal, file.vm_module]
                 context, said = _open_context(opened, modules, has_graphs)
                 told = file.findings()
-                findings = Findings(context, device, told) if told else None
+                findings = Findings(context, opened, told) if told else None
             except IREE_ERRORS as error:
                 ended = access.ended_by(file.label, error, device)
                 raise ended or _cannot_load(file.label, choice.device, error) from error

@@ -105,6 +105,8 @@ def test_results_have_the_declared_signedness() -> None:
     doubled = samples.doubling["u8"].on("cpu")(values // 2)
     assert doubled.dtype == np.uint8
     np.testing.assert_array_equal(doubled, np.array([200, 2], np.uint8))
+    module = cd.compile(None, samples.doubling["u8"], ["cpu:host"])
+    assert cd.load(module, "cpu").function()(values // 2).dtype == np.uint8
 
 
 def test_several_results_come_as_a_tuple() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import dataclasses
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -232,11 +233,14 @@ class Driver:
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Driver], Driver]]:
+def gpu(
+    program: cd.Program, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Driver], Driver]]:
     """What lets arrays be copied as on a GPU, by a driver."""
     from custom_dispatch.runtime import cuda_copies, device_array, driver
 
-    monkeypatch.setattr(device_array, "name_of_hal", lambda _: "cuda:1")
+    on_gpu = dataclasses.replace(program._open_device, is_cuda=True, gpu=1)
+    monkeypatch.setattr(program, "_open_device", on_gpu)
     monkeypatch.setattr(device_array, "_is_mappable", lambda _: False)
     monkeypatch.setattr(driver, "push", lambda gpu: 0 if gpu == 1 else 1)
     monkeypatch.setattr(driver, "pop", lambda: None)
