@@ -43,11 +43,9 @@ class CompiledModule:
         Weights that are not in it are written beside it, `model.irpa` beside `model.vmfb`: both
         files or none.
 
-        Raises
-        ------
-        OutputError
-            The file cannot be written, a weight has changed since the model was compiled, or the
-            path is an existing file that is neither a module nor named `.vmfb`.
+        Raises `OutputError`: the file cannot be written, a weight has changed since the
+        model was compiled, or the path is an existing file that is neither a module nor
+        named `.vmfb`.
         """
         file = as_path(path, "The module's file", OutputError)
         beside = file.with_suffix(SUFFIX)
@@ -78,10 +76,7 @@ def is_module(content: bytes) -> bool:
 def check_module_output(path: Path) -> None:
     """Refuse names for a module under which there is something else; see `check_output`.
 
-    Raises
-    ------
-    OutputError
-        Something other than a module has that name; see `check_output`.
+    Raises `OutputError`: something other than a module has that name; see `check_output`.
     """
     check_output(path)
     if path.suffix == ".vmfb" or not is_file(path):

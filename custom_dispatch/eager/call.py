@@ -23,8 +23,7 @@ from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.runtime.driver import driver_state
 from custom_dispatch.runtime.folding import fold_call
 from custom_dispatch.runtime.function import Function
-from custom_dispatch.runtime.incoming import check_array, gpu_of, read_array, shape_of
-from custom_dispatch.runtime.module_file import ValueType
+from custom_dispatch.runtime.incoming import check_dtype, gpu_of, read_array, shape_of
 from custom_dispatch.runtime.program import load
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def call(
     if not kernel.has_leading_dims:
         return _call(kernel, arguments, keywords, how)
     named = dict(keywords)
-    out = _take_out(kernel, named)
+    out = take_out(kernel, named)
     values = tuple(binding.match_arguments(kernel, arguments, named))
     folded = fold_call(kernel, kernel.inputs, values, out)
     into = {} if folded.out is None else {"out": folded.out}
@@ -132,20 +131,9 @@ def _call(kernel: Kernel, arguments: tuple[Any, ...], keywords: dict[str, Any], 
         if signature in prepared.checked:
             return prepared.run(arguments)
     keywords = dict(keywords)
-    out = _take_out(kernel, keywords)
+    out = take_out(kernel, keywords)
     values = binding.match_arguments(kernel, arguments, keywords)
-    checked = [
-        _check_value(kernel, operand, value)
-        for operand, value in zip(kernel.inputs, values, strict=True)
-    ]
-    dims = binding.bind_dims(
-        kernel,
-        {
-            operand.name: shape_of(value)
-            for operand, value in zip(kernel.inputs, checked, strict=True)
-            if isinstance(operand, Buffer)
-        },
-    )
+    checked, dims = check_values(kernel, values)
     _check_launch(kernel, dims)
     # A struct is its numbers, one by one.
     flat = [item for value in checked for item in (value if isinstance(value, tuple) else (value,))]
@@ -222,14 +210,28 @@ def _loaded(kernel: Kernel, kind: str, module: bytes) -> Function:
     return program.function(kernel.name)
 
 
-def _take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:
+def take_out(kernel: Kernel, keywords: dict[str, Any]) -> Any:
     """The arrays to write into, if there are some; an operand may have that name."""
     is_operand = any(operand.name == "out" for operand in kernel.inputs)
     return None if is_operand else keywords.pop("out", None)
 
 
+def check_values(kernel: Kernel, values: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
+    """The inputs of a call as the kernel takes them, and its dims."""
+    found = [
+        _check_value(kernel, operand, value)
+        for operand, value in zip(kernel.inputs, values, strict=True)
+    ]
+    shapes = {
+        operand.name: shape_of(value)
+        for operand, value in zip(kernel.inputs, found, strict=True)
+        if isinstance(operand, Buffer)
+    }
+    return found, binding.bind_dims(kernel, shapes)
+
+
 def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
-    """A value as an operand takes it; raises CallError where it does not."""
+    """A value as an operand takes it, but for its rank and sizes."""
     what = f"operand `{operand.name}` of kernel `{kernel.name}`"
     if isinstance(operand, Scalar):
         return number_for(value, operand, what)
@@ -242,7 +244,7 @@ def _check_value(kernel: Kernel, operand: Operand, value: Any) -> Any:
     if value is None and operand.optional:
         return numpy.empty((0,) * operand.rank, operand.dtype.to_numpy())
     array = read_array(value, what)
-    check_array(array, ValueType(operand.dtype, (None,) * operand.rank), what)
+    check_dtype(array, operand.dtype, what)
     return array
 
 

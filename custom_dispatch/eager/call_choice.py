@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from custom_dispatch.eager.call import check_values, take_out
 from custom_dispatch.eager.placing import kind_of_device, target_for_gpu
 from custom_dispatch.errors import CallError
 from custom_dispatch.kernel.binding import bind_dims, match_arguments
@@ -16,13 +17,12 @@ from custom_dispatch.kernel.expr import Dim
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import Taken
 from custom_dispatch.kernel.names import shown
-from custom_dispatch.kernel.operand import Buffer, Scalar
+from custom_dispatch.kernel.operand import Buffer
 from custom_dispatch.kernel.shapes import folded
 from custom_dispatch.kernel.target import CHECKED, Target, gpu_index
 from custom_dispatch.kernel.tuning import EQUAL
-from custom_dispatch.runtime.call_arguments import number_for
 from custom_dispatch.runtime.device import device_of
-from custom_dispatch.runtime.incoming import Array, check_dtype, read_array, shape_of
+from custom_dispatch.runtime.incoming import read_array, shape_of
 from custom_dispatch.toolchain.tuned import tuned
 
 
@@ -35,28 +35,30 @@ def choose(
     """
     first = choice.kernels[0]
     named = dict(keywords)
-    if not any(operand.name == "out" for operand in first.inputs):
-        named.pop("out", None)
+    take_out(first, named)
     values = match_arguments(first, arguments, named)
-    arrays: dict[str, Array] = {}
-    for operand, value in zip(first.inputs, values, strict=True):
-        if isinstance(operand, Buffer) and not (value is None and operand.optional):
-            arrays[operand.name] = read_array(value, f"operand `{operand.name}` of `{choice.name}`")
+    shapes: dict[str, Sequence[int]] = {}
+    for index, operand in enumerate(first.inputs):
+        if isinstance(operand, Buffer) and not (values[index] is None and operand.optional):
+            what = f"operand `{operand.name}` of `{choice.name}`"
+            values[index] = read_array(values[index], what)
+            shapes[operand.name] = shape_of(values[index])
 
     def own(kernel: Kernel) -> Kernel:
-        _check(kernel, values, arrays)
+        check_values(kernel, values)
         return choice.own(kernel)
 
     found = f"No kernel of choice `{choice.name}` takes these arguments."
-    return first_fitting(choice, own, found, _preferred(choice, arrays, device))
+    return first_fitting(choice, own, found, _preferred(choice, shapes, device))
 
 
-def _preferred(choice: Choice, arrays: Mapping[str, Array], device: str) -> Sequence[Kernel]:
+def _preferred(
+    choice: Choice, shapes: Mapping[str, Sequence[int]], device: str
+) -> Sequence[Kernel]:
     """The kernels in the order that the table of the choice has for such a call."""
     if (choice.like or choice).tuning is None or device == CHECKED:
         return choice.ordered({})
     ordered, target = _by_table(choice, kind_of_device(choice.kernels[0], device))
-    shapes = {name: shape_of(array) for name, array in arrays.items()}
     return ordered.ordered(_known_dims(choice, shapes), target)
 
 
@@ -93,22 +95,6 @@ def _known_dims(choice: Choice, shapes: Mapping[str, Sequence[int]]) -> dict[str
                 sizes = zip(operand.shape, folded(operand, shape), strict=True)
                 dims |= {size.name: actual for size, actual in sizes if isinstance(size, Dim)}
     return dims
-
-
-def _check(kernel: Kernel, values: list[Any], arrays: Mapping[str, Array]) -> None:
-    for operand, value in zip(kernel.inputs, values, strict=True):
-        what = f"operand `{operand.name}` of kernel `{kernel.name}`"
-        if isinstance(operand, Buffer) and operand.name in arrays:
-            check_dtype(arrays[operand.name], operand.dtype, what)
-        elif isinstance(operand, Scalar):
-            number_for(value, operand, what)
-    shapes = {
-        operand.name: shape_of(arrays[operand.name])
-        if operand.name in arrays
-        else (0,) * operand.rank
-        for operand in kernel.buffers
-    }
-    bind_dims(kernel, shapes)
 
 
 def which(choice: Choice, target: Target | str | None, dims: Mapping[str, int]) -> Taken:

@@ -200,10 +200,7 @@ class DeviceArray:
     def wait(self) -> DeviceArray:
         """Wait for the call that computes it, and return the array itself.
 
-        Raises
-        ------
-        DeviceError, KernelError
-            The call failed.
+        Raises `DeviceError`, `KernelError`: the call failed.
         """
         flight = self._flight
         if flight is not None:
@@ -219,10 +216,7 @@ class DeviceArray:
     def to_host(self) -> HostArray:
         """A new numpy array with the same elements.
 
-        Raises
-        ------
-        DeviceError, KernelError
-            The call that computes it failed.
+        Raises `DeviceError`, `KernelError`: the call that computes it failed.
         """
         self.wait()
         with self.open_device.access:
