@@ -12,7 +12,6 @@ from custom_dispatch.frontends.onnx.damage import check_computed
 from custom_dispatch.frontends.onnx.model import Graph
 from custom_dispatch.frontends.onnx.node import (
     TensorType,
-    check_node,
     element_type_of,
     graphs_of,
     label_of,
@@ -20,14 +19,18 @@ from custom_dispatch.frontends.onnx.node import (
     tensor_type,
     type_name,
 )
-from custom_dispatch.frontends.onnx.operator import OWN_DOMAINS, known_operators, registered_kernel
+from custom_dispatch.frontends.onnx.operator import (
+    OWN_DOMAINS,
+    check_node,
+    known_operators,
+    registered_kernel,
+)
 from custom_dispatch.frontends.onnx.sizes import infer_sizes
 from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.link.operations import functions_of, name_of, operations_of
-from custom_dispatch.parameters import Parameters
 
 _KERNEL = "custom_dispatch."
 """Before the operator of a kernel's node while it is imported: the importer drops domains."""

@@ -12,14 +12,12 @@ import onnx
 
 from custom_dispatch.errors import CallError, DeclarationError, LinkError
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import first_fitting, kernels_of
+from custom_dispatch.kernel.declared import first_fitting
 from custom_dispatch.kernel.dtypes import ELEMENT_TYPES, ElementType
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Scalar
 from custom_dispatch.kernel.shapes import KnownShapes
 from custom_dispatch.link.arguments import arguments_by_name
-
-_NUMBERS = {onnx.AttributeProto.INT: "INT", onnx.AttributeProto.FLOAT: "FLOAT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,69 +65,6 @@ def label_of(node: onnx.NodeProto) -> str:
 def label(name: str, domain: str, operator: str) -> str:
     """What errors call a node of a name that may be empty."""
     return f"Node `{name}` ({domain}::{operator})" if domain else f"Node `{name}` ({operator})"
-
-
-def check_node(item: Kernel | Choice, node: onnx.NodeProto) -> None:
-    """Compare how many inputs and outputs a node has, and its attributes.
-
-    All kernels of a choice have the same.
-    """
-    label, kernel = label_of(node), kernels_of(item)[0]
-    _check_places(label, kernel, node)
-    given = {attribute.name: attribute for attribute in node.attribute}
-    scalars = scalars_of(kernel)
-    listed = ", ".join(
-        f"{name} ({_NUMBERS[attribute_type(scalar)]})" for name, scalar in scalars.items()
-    )
-    for name, attribute in given.items():
-        if name in scalars:
-            _check_number(label, attribute, scalars[name])
-        else:
-            raise _refusal(
-                f"{label} has an attribute `{name}`.",
-                f"the value-less scalars of kernel `{kernel.name}`: {listed or 'it has none'}",
-            )
-    lacking = next((name for name in scalars if name not in given), None)
-    if lacking is not None:
-        raise _refusal(
-            f"{label} has no attribute `{lacking}`.",
-            f"the value-less scalars of kernel `{kernel.name}`: {listed}",
-        )
-
-
-def _check_places(label: str, kernel: Kernel, node: onnx.NodeProto) -> None:
-    buffers = kernel.buffers
-    needed = [item for item in buffers if not item.optional]
-    present = [
-        item for item, name in zip(buffers, node.input, strict=False) if name or item.optional
-    ]
-    if len(node.input) > len(buffers) or any(item not in present for item in needed):
-        listed = ", ".join(item.name + (" (optional)" if item.optional else "") for item in buffers)
-        raise _refusal(
-            f"{label} has {len(node.input)} inputs, of which {sum(map(bool, node.input))} are "
-            "given.",
-            f"those of kernel `{kernel.name}`: {listed}",
-        )
-    if len(node.output) != len(kernel.outputs) or not all(node.output):
-        listed = ", ".join(item.name for item in kernel.outputs)
-        raise _refusal(
-            f"{label} has {sum(map(bool, node.output))} outputs.",
-            f"those of kernel `{kernel.name}`: {listed}",
-        )
-
-
-def _check_number(label: str, attribute: onnx.AttributeProto, scalar: Scalar) -> None:
-    """Require an attribute of the type that a scalar's number has."""
-    wanted = attribute_type(scalar)
-    if attribute.type == wanted:
-        return
-    kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
-    as_float = wanted == onnx.AttributeProto.FLOAT and attribute.type in _NUMBERS
-    raise _refusal(
-        f"{label}: its attribute `{attribute.name}` is of type {kind}.",
-        f"{_NUMBERS[wanted]}, for the scalar's {scalar.dtype}",
-        "write 2.0 in place of 2." if as_float else "",
-    )
 
 
 def infer_results(

@@ -10,7 +10,7 @@ import onnx
 from onnx.defs import OpSchema
 from onnx.reference.op_run import OpRun
 
-from custom_dispatch.errors import DeclarationError
+from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.onnx import node
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of
@@ -87,6 +87,31 @@ def known_operators(kernels: Iterable[tuple[str, Kernel | Choice]]) -> Iterator[
         finally:
             for domain, kernel in added:
                 onnx.defs.deregister_schema(kernel.name, _VERSION, domain)
+
+
+def check_node(item: Kernel | Choice, given: onnx.NodeProto) -> None:
+    """Compare a node's inputs, outputs and attributes with a kernel's operator, as ONNX does."""
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version, context.opset_imports = onnx.IR_VERSION, {given.domain: _VERSION}
+    try:
+        with known_operators([(given.domain, item)]):
+            onnx.checker.check_node(given, context)
+    except onnx.checker.ValidationError as error:
+        kernel = kernels_of(item)[0]
+        parts = {
+            "inputs": [f"{i.name}{' (optional)' * i.optional}" for i in kernel.buffers],
+            "outputs": [i.name for i in kernel.outputs],
+            "attributes": [
+                f"{name} ({onnx.AttributeProto.AttributeType.Name(node.attribute_type(scalar))})"
+                for name, scalar in node.scalars_of(kernel).items()
+            ],
+        }
+        raise LinkError(
+            f"{node.label_of(given)} does not fit kernel `{item.name}`: "
+            f"{str(error).splitlines()[0].rstrip('.')}.",
+            expected="; ".join(f"{what} {', '.join(of) or 'none'}" for what, of in parts.items()),
+            next_step="correct the model, or the kernel's declaration.",
+        ) from None
 
 
 def _taken(domain: str, name: str, what: str) -> DeclarationError:
