@@ -118,10 +118,9 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
                 compared[one.name] = evaluate(one.model, typed, own)
             say("importing the model")
             where = (modules[0].context if modules else None, weights)
-            last = one is asked[-1]
-            imported, _ = importer.import_graph(typed, own, one.name, kept, *where, is_last=last)
-            modules.append(imported)
+            modules.append(importer.import_graph(typed, own, one.name, kept, *where))
     module, parameters = merge(modules), weights.parameters
+    weights.describe(module)
     called = Names(nodes.values()).items
 
     how: Any = {"replace": patterns, "flags": flags, "graph": graph, "store": store, **options}

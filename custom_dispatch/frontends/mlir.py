@@ -212,7 +212,8 @@ def link(
         _merge(module, functions.values(), added)
         for preflight in preflights:
             put_in_front(module, preflight)
-        _attach_manifest(module, manifest(library, used, uses, flags).as_text())
+        for op in operations.public_functions(module)[:1]:
+            operations.say(op, MANIFEST_KEY, manifest(library, used, uses, flags).as_text())
         kernels |= {_UNCHECKED + symbol: kernels[symbol] for symbol in unchecked}
         if graph:
             in_graphs = {name: each for name, each in updated.items() if name not in plain}
@@ -289,11 +290,8 @@ def _preflights(
     module: ir.Module, wrappers: Mapping[str, Wrapper], *, on_gpu: bool
 ) -> list[Preflight]:
     """The public functions that have a preflight, and theirs."""
-    public = {
-        operations.name_of(op): op
-        for op in operations.functions_of(module)
-        if operations.is_public(op) and not operations.is_declaration(op) and has_one_block(op)
-    }
+    simple = filter(has_one_block, operations.public_functions(module))
+    public = {operations.name_of(op): op for op in simple}
     if not public:
         return []
     # Only IREE's CUDA driver fails on empty tensors, and only a function without effects may not
@@ -321,19 +319,6 @@ def _call_unchecked(preflights: Sequence[Preflight], names: set[str]) -> set[str
             called.add(name)
             call.attributes["callee"] = ir.FlatSymbolRefAttr.get(_UNCHECKED + name)
     return called
-
-
-def _attach_manifest(module: ir.Module, content: str) -> None:
-    """Say what was built in, in the reflection of the first public function."""
-    for op in operations.functions_of(module):
-        if operations.is_declaration(op) or not operations.is_public(op):
-            continue
-        entries: dict[str, ir.Attribute] = {}
-        if "iree.reflection" in op.attributes:
-            entries = {item.name: item.attr for item in op.attributes["iree.reflection"]}
-        entries[MANIFEST_KEY] = ir.StringAttr.get(content)
-        op.attributes["iree.reflection"] = ir.DictAttr.get(entries)
-        return
 
 
 def _verify(module: ir.Module) -> None:

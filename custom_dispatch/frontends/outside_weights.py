@@ -59,6 +59,12 @@ class OutsideWeights:
         """The weights; None where there are none."""
         return Parameters(tuple(self._parameters.values())) if self._parameters else None
 
+    def describe(self, module: ir.Module) -> None:
+        """Let a module say which weights it needs, in the reflection of one function."""
+        if self.parameters is not None:
+            first = operations.public_functions(module)[0]
+            operations.say(first, PARAMETERS_KEY, self.parameters.described())
+
     def parameter(self, weight: Parameter, digest: str | None = None) -> Parameter:
         """A weight as one of the module's: another one with the same bytes, or this one.
 
@@ -131,7 +137,6 @@ def describe(
     module: ir.Module,
     name: str,
     results: Sequence[str],
-    parameters: Parameters | None,
     updates: Sequence[int] = (),
 ) -> None:
     """Let a model's function say what its type does not, in its reflection.
@@ -140,13 +145,8 @@ def describe(
       tensor of one.
     - `updates`: the arguments that it writes into. What it returns first are their new values.
     """
-    said = {RESULTS_KEY: ",".join(results)}
-    if parameters is not None:
-        said[PARAMETERS_KEY] = parameters.described()
-    if updates:
-        said[UPDATES_KEY] = ",".join(map(str, updates))
-    with module.context:
-        reflection = ir.DictAttr.get({key: ir.StringAttr.get(text) for key, text in said.items()})
-        for op in operations.functions_of(module):
-            if operations.name_of(op) == name:
-                op.attributes["iree.reflection"] = reflection
+    for op in operations.functions_of(module):
+        if operations.name_of(op) == name:
+            operations.say(op, RESULTS_KEY, ",".join(results))
+            if updates:
+                operations.say(op, UPDATES_KEY, ",".join(map(str, updates)))

@@ -63,8 +63,7 @@ def record_once(content: bytes) -> bytes:
                     graph_barriers.keep_order(module, function)
         kept = _allocate_transients(module, max([1, *map(_transients, functions)]))
         for function in functions:
-            said = operations.reflection_of(function) | {MEMORY_KEY: ir.StringAttr.get(kept)}
-            function.attributes[operations.REFLECTION] = ir.DictAttr.get(said)
+            operations.say(function, MEMORY_KEY, kept)
             _record(module, function)
         return str(module).encode()
 

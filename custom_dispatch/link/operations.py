@@ -141,6 +141,11 @@ def functions_of(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     return [op for op in symbols_of(module) if is_function(op)]
 
 
+def public_functions(module: ir.Module | ir.Operation) -> list[ir.Operation]:
+    """The functions that can be called from outside, and have a body."""
+    return [op for op in functions_of(module) if is_public(op) and not is_declaration(op)]
+
+
 def is_function(op: ir.Operation) -> bool:
     """Whether an operation is a function."""
     return op.name in _FUNCTIONS
@@ -194,6 +199,13 @@ def reflection_of(op: ir.Operation) -> dict[str, ir.Attribute]:
     """What a function says of itself, by key."""
     said = op.attributes.get(REFLECTION)
     return {} if said is None else {item.name: item.attr for item in ir.DictAttr(said)}
+
+
+def say(op: ir.Operation, key: str, text: str) -> None:
+    """Let a function say something of itself."""
+    with op.context:
+        said = reflection_of(op) | {key: ir.StringAttr.get(text)}
+        op.attributes[REFLECTION] = ir.DictAttr.get(said)
 
 
 def mutable_globals(module: ir.Module) -> dict[str, ir.Type]:

@@ -51,12 +51,13 @@ def export_functions(
     weights = OutsideWeights()
     for one in asked:
         given = (one.model, one.arguments, one.name, inline_bytes, called, rules)
-        where = (found[0].module.context if found else None, weights, one is asked[-1])
+        where = (found[0].module.context if found else None, weights)
         with one.named_in_errors():
             found.append(export_function(*given, *where))
     kernels = Names(kernel for each in found for kernel in each.kernels).items
     replaced = functools.reduce(Replaced.and_those, (each.replaced for each in found))
     module = merge([each.module for each in found])
+    weights.describe(module)
     return Exported(module, kernels, weights.parameters, replaced)
 
 
@@ -69,7 +70,6 @@ def export_function(
     rules: Sequence[Rule] = (),
     context: ir.Context | None = None,
     weights: OutsideWeights | None = None,
-    is_last: bool = True,
 ) -> Exported:
     """Export a function, and import what comes out.
 
@@ -80,7 +80,6 @@ def export_function(
     - `called`: the names of kernels that it may call in other ways, such as `jax.ffi.ffi_call`.
     - `rules`: they put kernels into it first.
     - `context`, `weights`: of the module that it is to be merged into, if there is one.
-    - `is_last`: whether it says which weights that needs.
 
     Raises `ModelError`: JAX cannot trace or export the function.
     Raises `DeclarationError`: it calls two kernels of one name.
@@ -123,8 +122,7 @@ def export_function(
     if rules:
         replaced = replaced.and_those(Replaced(remaining=remaining_in(module, replaced)))
     kinds = [of_numpy(numpy.dtype(item.dtype)) for item in exported.out_avals]
-    needs = weights.parameters if is_last else None
-    describe(module, name, [kind.name if kind else "" for kind in kinds], needs)
+    describe(module, name, [kind.name if kind else "" for kind in kinds])
     return Exported(module, kernels, weights.parameters, replaced)
 
 

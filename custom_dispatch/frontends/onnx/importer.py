@@ -122,16 +122,13 @@ def import_graph(
     kept: Collection[str] = (),
     context: ir.Context | None = None,
     outside: OutsideWeights | None = None,
-    *,
-    is_last: bool = True,
-) -> tuple[ir.Module, Parameters | None]:
-    """A model as a module of the torch dialect, with one public function, and its weights.
+) -> ir.Module:
+    """A model as a module of the torch dialect, with one public function.
 
     - `graph`: the model, with all types; it is changed.
     - `nodes`: the nodes that stand for kernels.
     - `kept`: operators of ONNX that patterns are looked for with.
     - `context`, `outside`: of the module that it is to be merged into, if there is one.
-    - `is_last`: whether it says which weights that needs.
     """
     model = graph.model
     importing.bring_into_one_form(model.graph)
@@ -156,9 +153,8 @@ def import_graph(
             function,
             {at: graph.weights[each] for at, each in enumerate(names) if each in graph.weights},
         )
-    needs = outside.parameters if is_last else None
-    describe(module, name, list(_result_types(model.graph)), needs)
-    return module, outside.parameters
+    describe(module, name, list(_result_types(model.graph)))
+    return module
 
 
 # -- what ONNX knows of a model

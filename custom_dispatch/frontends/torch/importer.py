@@ -276,8 +276,8 @@ def import_programs(
             for index, kind in enumerate(_result_types(updates.program))
             if index not in updates.states
         ][len(updates.arguments) :]
-        needs = outside.parameters if name == next(iter(found)) else None  # once is enough
-        describe(module, name, results, needs, tuple(updates.arguments))
+        describe(module, name, results, tuple(updates.arguments))
+    outside.describe(module)
     values = {key: value for importer in importers for key, value in importer.values.items()}
     return Imported(module, outside.parameters, found, Held(constants), values)
 
