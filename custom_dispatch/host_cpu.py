@@ -3,37 +3,17 @@
 import functools
 import os
 import platform
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from custom_dispatch.dataclass import dataclass
 
-# What each level needs beyond the one before, as Linux names it (x86-64 psABI, "Micro-Architecture
-# Levels"; Linux, arch/x86/include/asm/cpufeatures.h).
-_LEVELS = {
-    "x86-64-v2": {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"},
-    "x86-64-v3": {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"},
-    "x86-64-v4": {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"},
-}
 
-# Features that compilers use unasked, as LLVM names them, by Linux's names where those are others
-# (llvm/lib/Target/X86/X86.td; Linux, as above).
-_LINUX_NAMES = {
-    "sse3": "pni",
-    "sse4.1": "sse4_1",
-    "sse4.2": "sse4_2",
-    "bmi": "bmi1",
-    "lzcnt": "abm",
-    "pclmul": "pclmulqdq",
-    "sha": "sha_ni",
-    "avxvnni": "avx_vnni",
-    **{f"avx512{name}": f"avx512_{name}" for name in ("vbmi2", "vnni", "bitalg", "vpopcntdq")},
-    **{f"avx512{name}": f"avx512_{name}" for name in ("bf16", "fp16", "vp2intersect")},
-}
-_SAME_NAMES = """
-adx aes avx avx2 avx512bw avx512cd avx512dq avx512f avx512ifma avx512vbmi avx512vl bmi2 cx16 f16c
-fma fma4 gfni movbe popcnt sse4a ssse3 vaes vpclmulqdq xop
-"""
+@functools.cache
+def _features() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +33,8 @@ class HostCpu:
         """Those of LLVM's features that it does not have, as far as that is known."""
         if not self.flags:
             return ()
-        linux = {name: _LINUX_NAMES.get(name, name) for name in features}
-        same = _SAME_NAMES.split()
-        known = {name: flag for name, flag in linux.items() if flag != name or name in same}
-        return tuple(name for name, flag in known.items() if flag not in self.flags)
+        linux = {name: name for name in _features()["same_names"]} | _features()["linux_names"]
+        return tuple(each for each in features if linux.get(each, "") not in {"", *self.flags})
 
     def is_named(self, description: str) -> bool:
         """Whether a text that `str` gave is of a CPU of this name and level, however many cores."""
@@ -92,8 +70,8 @@ def _level(machine: str, features: Iterable[str]) -> str:
     if machine != "x86_64":
         return machine
     level, here = "x86-64", set(features)
-    for name, needed in _LEVELS.items():
-        if not needed <= here:
+    for name, needed in _features()["levels"].items():
+        if not here.issuperset(needed):
             break
         level = name
     return level

@@ -218,7 +218,8 @@ def test_a_driver_reads_the_ptx_of_its_cuda_version(
 
 
 def test_the_cpu_is_described_by_the_targets_it_runs() -> None:
-    v3 = host_cpu._LEVELS["x86-64-v2"] | host_cpu._LEVELS["x86-64-v3"]
+    levels = host_cpu._features()["levels"]
+    v3 = {*levels["x86-64-v2"], *levels["x86-64-v3"]}
     assert host_cpu._level("x86_64", []) == "x86-64"
     assert host_cpu._level("x86_64", v3) == "x86-64-v3"
     assert host_cpu._level("x86_64", v3 - {"ssse3"}) == "x86-64"
@@ -285,7 +286,8 @@ def test_doctor_fails_where_a_gpu_that_is_here_cannot_work(
 def test_cpu_code_for_a_better_cpu_is_refused_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would end the process with SIGILL."""
     module = cd.compile(None, simple_mul, ["cpu:x86-64-v4"])
-    v3 = host_cpu._LEVELS["x86-64-v2"] | host_cpu._LEVELS["x86-64-v3"] | {"pni"}
+    levels = host_cpu._features()["levels"]
+    v3 = {*levels["x86-64-v2"], *levels["x86-64-v3"]} | {"pni"}
     here = host_cpu.HostCpu("An old CPU", 2, "x86-64-v3", frozenset(v3))
     monkeypatch.setattr(device_choice, "host_cpu", lambda: here)
     said = (

@@ -1,6 +1,9 @@
 """What ONNX's own checker lets through: damaged models, and what IREE would compute wrongly."""
 
+import functools
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -64,51 +67,41 @@ def array_of(tensor: onnx.TensorProto) -> numpy.ndarray[Any, Any]:
         ) from error
 
 
-_WRONG = (
-    "Abs", "Clip", "Div", "MaxPool", "Mod", "Neg", "Pow", "PRelu", "ReduceL1", "TopK",
-)  # fmt: skip
 _TWO_OPERANDS = 2
 """Of MatMulInteger, which is right with zero points."""
 
 
-_IGNORED_INPUTS = {
-    "GRU": {4: "the sequences' lengths"},
-    "RNN": {4: "the sequences' lengths"},
-    "LSTM": {4: "the sequences' lengths", 7: "peepholes"},
-    "SoftmaxCrossEntropyLoss": {2: "weights of classes"},
-}
-_WRONG_VALUES: dict[str, tuple[dict[str, Any], str]] = {
-    "AveragePool": ({"ceil_mode": 1, "count_include_pad": 1}, "pad the images with a Pad before"),
-    "GridSample": ({"mode": b"nearest"}, "export the model with mode linear"),
-    "LSTM": ({"input_forget": 1}, "export the model without it"),
-    "SpaceToDepth": ({"mode": b"CRD"}, "write it as Reshape, Transpose and Reshape"),
-}
-"""Attributes with which IREE computes something else, and what to do."""
+@functools.cache
+def _wrong() -> dict[str, Any]:
+    """What IREE 3.13 computes wrongly."""
+    return tomllib.loads(Path(__file__).with_name("wrong_operators.toml").read_text())
 
 
 def _check_ignored(node: onnx.NodeProto) -> None:
     """Refuse a node of which IREE ignores something."""
-    for index, what in _IGNORED_INPUTS.get(node.op_type, {}).items():
-        if len(node.input) > index and node.input[index]:
+    for index, what in _wrong()["ignored_inputs"].get(node.op_type, {}).items():
+        given = dict(enumerate(node.input)).get(int(index))
+        if given:
             raise ModelError(
-                f"{label_of(node)} has {what}, `{node.input[index]}`, with which IREE "
-                "computes wrongly.",
+                f"{label_of(node)} has {what}, `{given}`, with which IREE computes wrongly.",
                 expected="a node without that input",
                 next_step="export the model without it, such as for sequences of one length.",
             )
-    wrong, next_step = _WRONG_VALUES.get(node.op_type, ({}, ""))
-    given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-    if wrong and all(given.get(name, 0) == value for name, value in wrong.items()):
-        listed = " and ".join(f"`{name}` of {_shown(value)}" for name, value in wrong.items())
+    wrong = _wrong()["values"].get(node.op_type)
+    if wrong is None:
+        return
+    said = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    said = {
+        name: v.decode("utf-8", "replace") if isinstance(v, bytes) else v
+        for name, v in said.items()
+    }
+    if said | wrong["attributes"] == said:
+        listed = " and ".join(f"`{name}` of {v}" for name, v in wrong["attributes"].items())
         raise ModelError(
             f"{label_of(node)} has {listed}, which IREE computes wrongly.",
             expected="another value",
-            next_step=f"{next_step}.",
+            next_step=f"{wrong['next_step']}.",
         )
-
-
-def _shown(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def check_computed(model: onnx.ModelProto) -> None:
@@ -138,7 +131,7 @@ def _check(graph: onnx.GraphProto, outer: Mapping[str, int]) -> None:
         _check_ignored(node)
         gives = elements.get(node.output[0], 0)
         bare = node.op_type == "MatMulInteger" and len(node.input) == _TWO_OPERANDS
-        if (node.op_type in _WRONG or bare) and _kind(given) == "u":
+        if (node.op_type in _wrong()["unsigned"] or bare) and _kind(given) == "u":
             raise ModelError(
                 f"{label_of(node)} is on {type_name(given)}, which IREE treats as signed numbers.",
                 expected="signed integers, or floats",
