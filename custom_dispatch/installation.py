@@ -5,6 +5,7 @@ The package is on no index, so no command names it as if it were.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from contextlib import suppress
@@ -44,6 +45,19 @@ def install_step(extra: str) -> str:
     """The same as a next step."""
     command = install_command(extra)
     return f"{command} (in the clone)." if " -e " in command else f"{command}."
+
+
+def require_framework(package: str, title: str) -> None:
+    """Require what a front end is for: `cd.torch` PyTorch, whose package is torch.
+
+    Raises `ToolNotFoundError`: it is not there.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise ToolNotFoundError(
+            f"{title} is not installed in this Python environment.",
+            expected=f"the package {package}, which `cd.{package}` is for",
+            next_step=install_step(package),
+        )
 
 
 def require(

@@ -6,22 +6,8 @@ Raises `ToolNotFoundError`: JAX is not installed.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
-
-from custom_dispatch.errors import ToolNotFoundError
-from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import Names
-from custom_dispatch.kernel.kernel import Kernel
-
-if importlib.util.find_spec("jax") is None:
-    raise ToolNotFoundError(
-        "JAX is not installed in this Python environment.",
-        expected="the package jax, which `cd.jax` is for",
-        next_step=install_step("jax"),
-    )
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends.functions import asked_for
@@ -31,6 +17,9 @@ from custom_dispatch.frontends.jax.pallas import interpreted
 from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.jax.rewriting import Rule
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
+from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import Names
+from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.pattern import as_list, for_targets, warn_of_nothing
 from custom_dispatch.match.replace import patterns_of
 from custom_dispatch.phases import say

@@ -6,20 +6,9 @@ Raises `ToolNotFoundError`: ONNX is not installed.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
-
-from custom_dispatch.errors import ToolNotFoundError
-from custom_dispatch.installation import install_step
-
-if importlib.util.find_spec("onnx") is None:
-    raise ToolNotFoundError(
-        "ONNX is not installed in this Python environment.",
-        expected="the package onnx, which `cd.onnx` is for",
-        next_step=install_step("onnx"),
-    )
 
 from custom_dispatch.compilation import compile as compile_module
 from custom_dispatch.frontends import outside_weights

@@ -7,23 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from custom_dispatch.errors import ModelError, ToolNotFoundError
-from custom_dispatch.installation import install_step
-from custom_dispatch.kernel.declared import Names
-
-if importlib.util.find_spec("torch") is None:
-    raise ToolNotFoundError(
-        "PyTorch is not installed in this Python environment.",
-        expected="the package torch, which `cd.torch` is for",
-        next_step=install_step("torch"),
-    )
-
 from custom_dispatch.compilation import compile as compile_module
+from custom_dispatch.errors import ModelError
 from custom_dispatch.frontends.functions import Asked, asked_for
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.frontends.torch import triton_launches
@@ -34,6 +23,7 @@ from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_err
 from custom_dispatch.frontends.torch.replacing import import_with_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.frontends.torch.verifying import describe_first, give_values, in_pytorch, run
+from custom_dispatch.kernel.declared import Names
 from custom_dispatch.match.pattern import as_list, for_targets, warn_of_nothing
 from custom_dispatch.phases import say
 from custom_dispatch.runtime.program import load
