@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     ),
     "rank": (
         lambda: simple_mul.on("cpu")(ONES, ONES.reshape(2, 4)),
-        ("Operand `rhs` of kernel `simple_mul` has shape [2, 4], which is rank 2", "rank 1"),
+        ("Kernel `simple_mul`: operand `rhs` has shape [2, 4], which is rank 2", "rank 1"),
     ),
     "dims": (
         lambda: simple_mul.on("cpu")(ONES, ONES[:3]),

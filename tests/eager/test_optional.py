@@ -57,7 +57,7 @@ def test_shapes_are_checked_where_it_is_there() -> None:
     for wrong, said in (
         (np.ones((3, 5), np.float32), "operand `b` has size 5 in dimension 1"),
         (np.ones((2, 6), np.float32), "disagree on dim n"),
-        (np.ones(6, np.float32), "`b` of kernel `presence` has shape [6], which is rank 1"),
+        (np.ones(6, np.float32), "Kernel `presence`: operand `b` has shape [6], which is rank 1"),
     ):
         with pytest.raises(CallError) as caught:
             call(X[:3], None, wrong)
