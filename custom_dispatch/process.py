@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import os
 import select
-import selectors
 import signal
 import struct
 import subprocess
@@ -21,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from custom_dispatch.errors import ToolNotFoundError, ToolTimeoutError
 
@@ -159,40 +158,34 @@ class Started:
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         if stdin is None or stdout is None or stderr is None:  # pragma: no cover - see `start`
             raise TypeError(f"`{self._name}` has no pipes")
-        rest, answer = memoryview(message), bytearray()
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdin, selectors.EVENT_WRITE)
-            selector.register(stdout, selectors.EVENT_READ)
-            selector.register(stderr, selectors.EVENT_READ)
-            while True:
-                left = latest - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError
-                ready = selector.select(min(left, _HEARING_SECONDS))
-                for key, _ in ready:
-                    if key.fileobj is stdin:
-                        with contextlib.suppress(BrokenPipeError):  # its end shows on stdout
-                            rest = rest[os.write(key.fd, rest[: select.PIPE_BUF]) :]
-                            if rest:
-                                continue
-                        selector.unregister(stdin)
-                        continue
-                    found = os.read(key.fd, _READ_BYTES)
-                    if key.fileobj is stderr:
-                        self._stderr += found
-                        if not found:
-                            selector.unregister(stderr)
-                        continue
-                    answer += found
-                    if not found:
-                        return None
-                    if len(answer) >= 8 and len(answer) - 8 >= int.from_bytes(answer[:8], "little"):
-                        while select.select([stderr], [], [], 0)[0]:
-                            found = os.read(stderr.fileno(), _READ_BYTES)
-                            self._stderr += found
-                            if not found:
-                                break
-                        return bytes(answer[8:])
+        rest, answer, heard = memoryview(message), bytearray(), [stdout, stderr]
+        while len(answer) < 8 or len(answer) - 8 < int.from_bytes(answer[:8], "little"):
+            left = latest - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            written = [stdin] if rest else []
+            ready, free, _ = select.select(heard, written, [], min(left, _HEARING_SECONDS))
+            if free:
+                try:
+                    rest = rest[os.write(stdin.fileno(), rest[: select.PIPE_BUF]) :]
+                except BrokenPipeError:  # its end shows on stdout
+                    rest = rest[:0]
+            if stderr in ready and not self._hear(stderr):
+                heard.remove(stderr)
+            if stdout in ready:
+                found = os.read(stdout.fileno(), _READ_BYTES)
+                if not found:
+                    return None
+                answer += found
+        while select.select([stderr], [], [], 0)[0] and self._hear(stderr):
+            pass
+        return bytes(answer[8:])
+
+    def _hear(self, stderr: IO[bytes]) -> bool:
+        """Read what is there of standard error; return whether it goes on."""
+        found = os.read(stderr.fileno(), _READ_BYTES)
+        self._stderr += found
+        return bool(found)
 
     def _too_slow(self, timeout_seconds: float) -> ToolTimeoutError:
         return ToolTimeoutError(
