@@ -41,16 +41,9 @@ class GraphFunction(Function):
     _last: Flight | None = None
     """The call that was begun last."""
     _signal: _Signal | None = None
-    _has_mark = True
-    """Whether every call that may set the mark is known."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        # Two threads that are the first to ask, later, would each make some of their own.
-        _ = self._read, self._written
-
-    @functools.cached_property
-    def _buffers_and_mark(self) -> tuple[tuple[DeviceArray, ...], Any]:
         kinds = (*self.type.inputs, *self.type.outputs)
         found = rt.VmVariantList(len(kinds) + 1)
         with self.access:
@@ -58,32 +51,15 @@ class GraphFunction(Function):
             views = [found.get_as_object(i, rt.HalBufferView) for i in range(found.size)]
         dtypes = [kind.dtype for kind in kinds]
         arrays = [DeviceArray(self.open_device, *of) for of in zip(views, dtypes, strict=False)]
+        self.inputs = tuple(arrays[: len(self.type.inputs)])
+        """The arrays that the graph reads, which stay. What offers DLPack may write into them."""
+        self.outputs = tuple(arrays[len(self.type.inputs) :])
+        """The arrays that the graph writes, which stay: the next call writes over them."""
+        self._read = [a for index, a in enumerate(self.inputs) if index not in self.writes]
+        self._written = [*(self.inputs[index] for index in self.writes), *self.outputs]
         # Whoever asks a CPU's mark over and over takes time from the threads that compute.
         marks = views[len(kinds) :] if self.open_device.is_cuda else []
-        mark = bytes_of(marks[0], ELEMENT_TYPES["i32"]).data if marks else NO_MARK
-        return tuple(arrays), mark
-
-    @property
-    def _buffers(self) -> tuple[DeviceArray, ...]:
-        return self._buffers_and_mark[0]
-
-    @functools.cached_property
-    def inputs(self) -> tuple[DeviceArray, ...]:
-        """The arrays that the graph reads, which stay. What offers DLPack may write into them."""
-        return self._buffers[: len(self.type.inputs)]
-
-    @functools.cached_property
-    def outputs(self) -> tuple[DeviceArray, ...]:
-        """The arrays that the graph writes, which stay: the next call writes over them."""
-        return self._buffers[len(self.type.inputs) :]
-
-    @functools.cached_property
-    def _read(self) -> tuple[DeviceArray, ...]:
-        return tuple(a for index, a in enumerate(self.inputs) if index not in self.writes)
-
-    @functools.cached_property
-    def _written(self) -> tuple[DeviceArray, ...]:
-        return (*(self.inputs[index] for index in self.writes), *self.outputs)
+        self._mark = bytes_of(marks[0], ELEMENT_TYPES["i32"]).data if marks else NO_MARK
 
     def replay(self, *arguments: Any, wait: bool = True) -> Any:
         """Run the graph on what its inputs hold.
@@ -209,7 +185,7 @@ class GraphFunction(Function):
         if self._signal is None or self._signal.failed:
             self._signal = _Signal(self.open_device)
         signal = self._signal
-        mark = self._buffers_and_mark[1] if self._has_mark else NO_MARK
+        mark = self._mark
         flight = Flight(self.open_device, None, self.translated, signal.next(), mark)
         inputs = signal.inputs
         if needs.flights or self._order.last is not None:
@@ -231,7 +207,7 @@ class GraphFunction(Function):
 
         It ended before it was noted: by Ctrl-C, for one.
         """
-        self._has_mark, self._signal = False, None
+        self._mark, self._signal = NO_MARK, None
 
     def _begun(self, flight: Flight) -> None:
         self._order.last = self._last = flight
