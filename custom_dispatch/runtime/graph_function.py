@@ -44,6 +44,9 @@ class GraphFunction(Function):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
+        self._take_buffers()
+
+    def _take_buffers(self) -> None:
         kinds = (*self.type.inputs, *self.type.outputs)
         found = rt.VmVariantList(len(kinds) + 1)
         with self.access:

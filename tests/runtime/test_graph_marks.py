@@ -22,8 +22,7 @@ def marked(program: cd.Program) -> Any:
     """A program on the CPU whose functions wait as they do on a GPU."""
     for function in program.functions.values():
         function.open_device = replace(function.open_device, is_cuda=True)
-        for made in ("_buffers_and_mark", "inputs", "outputs", "_read", "_written"):
-            del vars(function)[made]
+        function._take_buffers()
     return program
 
 
@@ -33,7 +32,7 @@ def test_the_mark_that_a_graph_writes_last_says_that_it_is_done(module: cd.Compi
     for _ in range(100):
         x, y = y, x
         found = step.replay(x, y)
-        assert step._buffers_and_mark[1][0] == 1
+        assert step._mark[0] == 1
         np.testing.assert_allclose(found[0], x * y + y, rtol=1e-6)
     mark = memoryview(bytearray(1))
     flight = Flight(step.open_device, None, lambda error: error, mark=mark)
@@ -57,14 +56,14 @@ def test_a_call_that_was_interrupted_may_still_set_the_mark(
     step = marked(cd.load(module, "cpu")).step
     x, y = drawn(1), drawn(2)
     step.replay(x, y)
-    real = step._context
+    real, mark = step._context, step._mark
 
     def invoke(*arguments: Any) -> None:
         real.invoke(*arguments)
         raise KeyboardInterrupt
 
     for call in (step.replay, lambda: step(x, y)):
-        step._has_mark = True
+        step._mark = mark
         with monkeypatch.context() as patch:
             patch.setattr(step, "_context", SimpleNamespace(invoke=invoke))
             with pytest.raises(KeyboardInterrupt):

@@ -170,13 +170,6 @@ def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, *_: Any) -> An
     return tuple(each.narrow(dim, 0, k).contiguous() for each in torch.sort(x, dim, largest))
 
 
-def _prelu(x: Tensor, weight: Tensor) -> Tensor:
-    """With a number for each channel, the second axis, where IREE takes the last one."""
-    if x.dim() > 1 and weight.dim():
-        weight = weight.reshape(-1, *[1] * (x.dim() - 2))
-    return torch.where(x > 0, x, weight * x)
-
-
 def _pad(x: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Axis by axis: IREE knows no circular padding, and takes negative numbers for others."""
     for index in range(len(pad) // 2):
@@ -221,13 +214,6 @@ def _fold(x: Tensor, size: Any, taps: Any, dilation: Any, padding: Any, stride: 
     return total
 
 
-def _elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    """In f32: IREE rounds the numbers and what is in between to 16 bits."""
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    below = torch.expm1(wide * input_scale) * (alpha * scale)
-    return torch.where(wide > 0, wide * scale, below).to(x.dtype)
-
-
 def _resized(cubic: bool, x: Tensor, size: Any, corners: bool, *by: float | None) -> Tensor:
     """Each axis multiplied by the weights of a filter that is as wide as what is left out."""
     y = x.float()
@@ -259,12 +245,8 @@ def own() -> dict[Any, Any]:
     return {
         aten.histc.default: _histc,
         aten.pad.default: _pad,
-        aten.prelu.default: _prelu,
         aten.scatter.value: _scatter_value,
-        aten.celu.default: lambda x, alpha=1.0: _elu(x, alpha, 1.0, 1.0 / alpha),
         aten.col2im.default: _fold,
-        aten.elu.default: _elu,
-        aten.selu.default: lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805),
         # As IREE's sort is, and the kernel.
         aten.sort.stable: lambda x, dim=-1, descending=False, **_: torch.sort(x, dim, descending),
         aten.topk.default: _topk,  # IREE knows no unsorted one
