@@ -204,13 +204,8 @@ class Program:
         )
 
     def __getattr__(self, name: str) -> Function:
-        functions = self.__dict__.get("_functions", {})
-        if name in functions:
-            found: Function = functions[name]
-            return found
-        raise AttributeError(
-            f"the program has no function {name!r}; it has: {', '.join(functions) or 'none'}"
-        )
+        there = ", ".join(self.__dict__.get("_functions", ())) or "none"
+        raise AttributeError(f"the program has no function {name!r}; it has: {there}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._functions]

@@ -170,6 +170,13 @@ def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, *_: Any) -> An
     return tuple(each.narrow(dim, 0, k).contiguous() for each in torch.sort(x, dim, largest))
 
 
+def _prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """With a number for each channel, the second axis, where IREE takes the last one."""
+    if x.dim() > 1 and weight.dim():
+        weight = weight.reshape(-1, *[1] * (x.dim() - 2))
+    return torch.where(x > 0, x, weight * x)
+
+
 def _pad(x: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Axis by axis: IREE knows no circular padding, and takes negative numbers for others."""
     for index in range(len(pad) // 2):
@@ -245,6 +252,7 @@ def own() -> dict[Any, Any]:
     return {
         aten.histc.default: _histc,
         aten.pad.default: _pad,
+        aten.prelu.default: _prelu,
         aten.scatter.value: _scatter_value,
         aten.col2im.default: _fold,
         # As IREE's sort is, and the kernel.

@@ -54,8 +54,8 @@ class Holdings:
     lists, tuples and dicts are.
     """
 
-    def __init__(self, root: Any, name: str = "self") -> None:
-        self._found = list(_containers(root, name))
+    def __init__(self, root: Any) -> None:
+        self._found = list(_containers(root, "self"))
 
     def tensors(self, registered: bool = False) -> Iterator[tuple[str, torch.Tensor]]:
         """Each tensor that is held, with its name; also parameters and buffers, if so wanted."""
