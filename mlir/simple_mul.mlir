@@ -109,7 +109,7 @@ util.func public @"simple_mul$async"(%input0: !hal.buffer_view, %input1: !hal.bu
   %exported = hal.tensor.export %ready "output0" : tensor<?xf32>{%v_2} -> !hal.buffer_view
   util.return %exported : !hal.buffer_view
 }
-util.func public @"simple_mul"(%input0: !hal.buffer_view, %input1: !hal.buffer_view) -> (!hal.buffer_view) attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "sync func @simple_mul(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)"}} {
+util.func public @"simple_mul"(%input0: !hal.buffer_view, %input1: !hal.buffer_view) -> (!hal.buffer_view) attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "sync func @simple_mul(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)", custom_dispatch.results = "f32"}} {
   %none = util.null : !hal.fence
   %c0 = arith.constant 0 : index
   %device = hal.devices.get %c0 : !hal.device
@@ -253,7 +253,7 @@ util.func public @"simple_mul_inplace$async"(%input0: !hal.buffer_view, %input1:
   %exported = hal.tensor.export %ready "output0" : tensor<?xf32>{%v_2} -> !hal.buffer_view
   util.return %exported : !hal.buffer_view
 }
-util.func public @"simple_mul_inplace"(%input0: !hal.buffer_view, %input1: !hal.buffer_view) -> (!hal.buffer_view) attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "sync func @simple_mul_inplace(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)"}} {
+util.func public @"simple_mul_inplace"(%input0: !hal.buffer_view, %input1: !hal.buffer_view) -> (!hal.buffer_view) attributes {iree.abi.stub, iree.reflection = {iree.abi.declaration = "sync func @simple_mul_inplace(%input0: tensor<?xf32>, %input1: tensor<?xf32>) -> (%output0: tensor<?xf32>)", custom_dispatch.results = "f32"}} {
   %none = util.null : !hal.fence
   %c0 = arith.constant 0 : index
   %device = hal.devices.get %c0 : !hal.device

@@ -36,8 +36,7 @@ def imported_from_onnx(model: Any) -> ir.Module:
     from custom_dispatch.frontends.onnx.model import read_model
 
     graph = read_model(model, "main", 4096, lambda *_: False)
-    module, _ = import_graph(infer_types(graph, find_kernels(graph, {})), {}, "main")
-    return module
+    return import_graph(infer_types(graph, find_kernels(graph, {})), {}, "main")
 
 
 def replaced_in_onnx(model: Any, items: Any) -> Replaced:
