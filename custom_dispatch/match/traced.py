@@ -7,7 +7,7 @@ number that differs has to be the scalar itself.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.link.arguments import arguments_by_name
@@ -193,6 +194,14 @@ class OfFunctions(Replaceable):
     def arguments(self) -> dict[str, Buffer | Scalar]:
         """What a call of the kernel takes, by name: a struct's field `p.alpha` is `p_alpha`."""
         return arguments_by_name(self.kernel)
+
+    def shape_of(
+        self, operand: Buffer, dims: Mapping[str, int], leading: Sequence[int]
+    ) -> tuple[int, ...]:
+        """An operand's or result's shape as the functions have it."""
+        tail = tuple(evaluate(size, dims) for size in operand.shape[int(operand.batched) :])
+        tail = tuple(tail[axis] for axis in self.axes.get(operand.name, range(len(tail))))
+        return (*leading, *tail) if operand.batched else tail
 
     def parameters(self, function: Computes) -> dict[str, bool]:
         """A function's parameters, and whether each has a default."""

@@ -17,7 +17,6 @@ from iree.compiler import ir
 from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.kernel.binding import bind_shapes
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -221,10 +220,7 @@ class _Examples(TracedExamples):
         return jax.ShapeDtypeStruct(self._shape(item, sizes), item.dtype.to_numpy())
 
     def _shape(self, item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
-        """An operand's or result's, as the function has it."""
-        shape = _shape(item, sizes)
-        axes = self._pattern.axes.get(item.name)
-        return shape if axes is None else tuple(shape[axis] for axis in axes)
+        return self._pattern.shape_of(item, dict(sizes.dims), sizes.leading or ())
 
     def _check_results(self, example: Example, sizes: _Sizes) -> None:
         for item, value in zip(self._pattern.kernel.outputs, example.results, strict=True):
@@ -235,9 +231,3 @@ class _Examples(TracedExamples):
                     f"has a function that gives {value.type} for `{item.name}`",
                     f"[{item.declared_shape}], which is {list(wanted)} here",
                 )
-
-
-def _shape(item: Buffer, sizes: _Sizes) -> tuple[int, ...]:
-    shape = item.shape[1:] if item.batched else item.shape
-    own = tuple(evaluate(size, dict(sizes.dims)) for size in shape)
-    return (*(sizes.leading or ()), *own) if item.batched else own

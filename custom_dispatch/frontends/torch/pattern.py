@@ -22,7 +22,6 @@ from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.frontends.torch.scalars import with_other_numbers
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
-from custom_dispatch.kernel.evaluation import evaluate
 from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
@@ -362,7 +361,4 @@ def sizes_of(pattern: OfFunctions, operand: Buffer, leading: int) -> tuple[int, 
         dim.name: pattern.sizes.get(dim.name, 6 + 4 * index)
         for index, dim in enumerate(pattern.kernel.dims)
     }
-    batched = operand.batched
-    tail = tuple(evaluate(size, dims) for size in operand.shape[int(batched) :])
-    tail = tuple(tail[axis] for axis in pattern.axes.get(operand.name, range(len(tail))))
-    return (*_LEADING[:leading], *tail) if batched else tail
+    return pattern.shape_of(operand, dims, _LEADING[:leading])
