@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -143,21 +142,9 @@ Size = int | str | None
 Shape = tuple[Size, ...]
 
 
-@functools.cache
-def _numbers() -> dict[str, int]:
-    """ONNX's number of each dtype that numpy and ml_dtypes name, by that name."""
-    found: dict[str, int] = {}
-    for number in onnx.TensorProto.DataType.values():
-        try:
-            found.setdefault(onnx.helper.tensor_dtype_to_np_dtype(number).name, number)
-        except (KeyError, ValueError, TypeError):
-            continue  # strings, and what numpy has no type for
-    return found
-
-
 def onnx_type(kind: ElementType) -> int:
     """An element type's number: a `TensorProto.DataType`."""
-    return _numbers()[kind.to_numpy().name]
+    return int(onnx.helper.np_dtype_to_tensor_dtype(kind.to_numpy()))
 
 
 def type_string(kind: ElementType) -> str:

@@ -175,23 +175,8 @@ def _infer(item: Kernel | Choice, domain: str, context: Any) -> None:
     what = node.label(said[1] if said else "", domain, item.name)
     results = node.infer_results(item, what, types)
     for index, result in enumerate(results[: context.get_num_outputs()]):
-        context.set_output_type(index, _type_proto(result))
-
-
-def _type_proto(kind: node.TensorType) -> onnx.TypeProto:
-    """A tensor's type as ONNX writes it."""
-    made = onnx.TypeProto()
-    made.tensor_type.elem_type = kind.element
-    if kind.shape is None:
-        return made
-    made.tensor_type.shape.SetInParent()
-    for size in kind.shape:
-        dim = made.tensor_type.shape.dim.add()
-        if isinstance(size, int):
-            dim.dim_value = size
-        elif size is not None:
-            dim.dim_param = size
-    return made
+        kind = onnx.helper.make_tensor_type_proto(result.element, result.shape)
+        context.set_output_type(index, kind)
 
 
 def evaluated(item: Kernel | Choice, domain: str) -> type[OpRun]:
