@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch.export.graph_signature import InputKind
@@ -172,14 +173,12 @@ def _watched(model: torch.nn.Module, names: Mapping[int, str]) -> Iterator[list[
         )
 
     hooks = (model.register_forward_pre_hook(begin), model.register_forward_hook(end))
-    layers = torch.nn.modules.transformer
-    looks = layers._detect_is_causal_mask
     # Whether a mask is causal depends on data. Its numbers are read where nobody says so.
-    layers._detect_is_causal_mask = lambda *given: given[1] is True
+    layers, is_causal = torch.nn.modules.transformer, lambda *given: given[1] is True
     try:
-        yield changes
+        with patch.object(layers, "_detect_is_causal_mask", is_causal):
+            yield changes
     finally:
-        layers._detect_is_causal_mask = looks
         for hook in hooks:
             hook.remove()
 

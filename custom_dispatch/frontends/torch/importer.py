@@ -2,11 +2,12 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from iree.compiler import ir
@@ -100,8 +101,10 @@ def export_model(
         )
     else:
         check_arguments(arguments)
+        # PyTorch exports a model's `forward` alone, which another one of its methods then is.
+        named = nullcontext() if method is model else patch.object(model, "forward", method)
         try:
-            with quiet_tracing(), triton_launches.traced(), _as_forward(model, method):
+            with quiet_tracing(), triton_launches.traced(), named:
                 say("exporting the model with PyTorch")
                 program = export(model, _distinct(arguments), dynamic_shapes, states)
         except ModelError:
@@ -142,19 +145,6 @@ def _return_nothing(program: torch.export.ExportedProgram) -> None:
     if specs and is_alone and changes and getattr(specs[-1].arg, "value", 0) is None:
         output.args = (tuple(output.args[0][:-1]),)
         del specs[-1]
-
-
-@contextmanager
-def _as_forward(model: torch.nn.Module, method: Any) -> Iterator[None]:
-    """Let a model's `forward` be another one of its methods, for PyTorch exports that alone."""
-    before = dict(vars(model))
-    if method is not model:
-        model.forward = method
-    try:
-        yield
-    finally:
-        vars(model).pop("forward", None)
-        vars(model).update({key: value for key, value in before.items() if key == "forward"})
 
 
 def _use_other_names(program: torch.export.ExportedProgram) -> None:

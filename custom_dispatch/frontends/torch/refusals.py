@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from iree.compiler import ir
@@ -32,18 +33,13 @@ def quiet_tracing(*, with_places: bool = True) -> Iterator[None]:
 
     `with_places`: whether it notes which line of code each operation is from, a tenth of the time.
     """
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-    left_out = torch.fx.config.do_not_emit_stack_traces
-    torch.fx.config.do_not_emit_stack_traces = left_out or not with_places
-    try:
+    config = torch.fx.config
+    left_out = config.do_not_emit_stack_traces or not with_places
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.object(config, "do_not_emit_stack_traces", left_out))
+        for name in _LOGGERS:
+            stack.enter_context(patch.object(logging.getLogger(name), "disabled", True))
         yield
-    finally:
-        torch.fx.config.do_not_emit_stack_traces = left_out
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
 
 
 def _no_values(weight: str) -> ModelError:

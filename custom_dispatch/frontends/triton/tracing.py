@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import KernelInterface
@@ -47,9 +48,5 @@ def launches_traced(wrap: Callable[[Any], Any], stand_in: type) -> Iterator[None
 
         return launch
 
-    KernelInterface.__getitem__ = launcher
-    try:
-        with launches_on_cpu():
-            yield
-    finally:
-        KernelInterface.__getitem__ = before
+    with patch.object(KernelInterface, "__getitem__", launcher), launches_on_cpu():
+        yield
