@@ -65,15 +65,8 @@ class Parameter:
         }
         return _METADATA + json.dumps(said, separators=(",", ":"))
 
-    def checked(self) -> memoryview:
-        """Its bytes, copied, if they are still what they were when the model was compiled."""
-        content = bytes(self.read())
-        if _sha256(content).hexdigest() != self.sha256:
-            raise self._changed()
-        return memoryview(content)
-
     def write_to(self, file: BinaryIO) -> None:
-        """Write its bytes, and see that they are what they were; raises as `checked`."""
+        """Write its bytes, and see that they are what they were when the model was compiled."""
         digest = _sha256()
         content = self.read()
         for start in range(0, len(content), _CHUNK):
@@ -81,14 +74,12 @@ class Parameter:
             digest.update(part)
             file.write(part)
         if digest.hexdigest() != self.sha256:
-            raise self._changed()
-
-    def _changed(self) -> OutputError:
-        return OutputError(
-            f"The weight `{self.name}` was changed after the model was compiled.",
-            expected="the weights that it was compiled with",
-            next_step="save the module before the model is trained further, or compile it again.",
-        )
+            raise OutputError(
+                f"The weight `{self.name}` was changed after the model was compiled.",
+                expected="the weights that it was compiled with",
+                next_step="save the module before the model is trained further, or compile it "
+                "again.",
+            )
 
 
 @dataclass(frozen=True)

@@ -69,21 +69,13 @@ def scalar_value(
             if not held:
                 raise _out_of_range(what, value, kind)
         return number
-    low, high = _integer_range(kind)
+    low, high = (~kind.largest if kind.name[0] == "i" else 0), kind.largest
     if signless and kind.name != "bool":
         low, high = -(2 ** (kind.bits - 1)), 2**kind.bits - 1
     if not low <= number <= high:
         raise _out_of_range(what, value, kind)
     wraps = signless and kind.name != "bool" and number >= 2 ** (kind.bits - 1)
     return int(number) - (2**kind.bits if wraps else 0)
-
-
-def _integer_range(kind: ElementType) -> tuple[int, int]:
-    if kind.name == "bool":
-        return 0, 1
-    if kind.name[0] == "u":
-        return 0, 2**kind.bits - 1
-    return -(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1
 
 
 def _out_of_range(what: str, value: Any, kind: ElementType) -> CallError:
