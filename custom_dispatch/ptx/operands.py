@@ -96,6 +96,13 @@ class Address:
     extra: tuple[Operand, ...] = ()
     """What follows a comma inside the brackets: coordinates of textures and tensors."""
 
+    @property
+    def place(self) -> Symbol | None:
+        """The place itself, where it is one in a variable or parameter that is named."""
+        if not isinstance(self.base, Symbol) or self.extra:
+            return None
+        return Symbol(self.base.name, self.base.offset + self.offset)
+
 
 @dataclass(frozen=True, slots=True)
 class Vector:

@@ -115,10 +115,11 @@ class Origins:
 
     def _loaded(self, target: Operand, address: Operand) -> _Found:
         """The pointers that a load may take from parameters."""
-        if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+        place = address.place if isinstance(address, Address) else None
+        if place is None:
             return _NONE
-        start, most = address.offset + address.base.offset, 8 * len(elements_of(target))
-        near = (f"{address.base.name}+{place}" for place in range(start - 7, start + most))
+        end = place.offset + 8 * len(elements_of(target))
+        near = (f"{place.name}+{offset}" for offset in range(place.offset - 7, end))
         return frozenset(self.pointers.intersection(near))
 
 

@@ -209,34 +209,25 @@ class _EntryRewriter:
         if _takes_address(instruction):
             text = self._renamed(instruction, named[0], self._copy(named[0]))
             return _in_local_space(text)
-        address = instruction.operands[1] if len(instruction.operands) == 2 else None
-        direct = (
-            isinstance(address, Address)
-            and isinstance(address.base, Symbol)
-            and not address.extra
-            and instruction.parts[0] == "ld"
-            and any(part in _PARAMETER_SPACES for part in instruction.parts[1:-1])
-        )
-        if not direct or not isinstance(address, Address) or not isinstance(address.base, Symbol):
+        place = _place_read(instruction)
+        spaces = {*instruction.parts[1:-1]}.intersection(_PARAMETER_SPACES)
+        if place is None or instruction.parts[0] != "ld" or not spaces:
             raise self._refusal(instruction, "a load, or a move of its address")
         parameter = self._parameters[named[0]]
         if named[0] in self._taken and parameter.pieces != (parameter,):
             return _in_local_space(self._renamed(instruction, named[0], self._copy(named[0])))
         if self._may_be_null(parameter):
-            return self._load_or_null(instruction, parameter, address.offset + address.base.offset)
+            return self._load_or_null(instruction, parameter, place.offset)
         if parameter.is_binding:
             return self._renamed(instruction, named[0], _binding(self._stem, parameter))
-        return self._load(instruction, parameter, address.offset + address.base.offset)
+        return self._load(instruction, parameter, place.offset)
 
     def _spans_parts(self, instruction: Instruction, name: str) -> bool:
         """Whether a load reads more of a struct that is split than a part or a number."""
-        parameter = self._parameters[name]
-        if parameter.pieces == (parameter,) or len(instruction.operands) != 2:
+        parameter, place = self._parameters[name], _place_read(instruction)
+        if parameter.pieces == (parameter,) or place is None:
             return False
-        address = instruction.operands[1]
-        if not isinstance(address, Address) or not isinstance(address.base, Symbol):
-            return False
-        found = _reads(instruction, parameter, address.offset + address.base.offset)
+        found = _reads(instruction, parameter, place.offset)
         return any(self._may_be_null(p) if p else number is None for _, p, _, number in found)
 
     @staticmethod
@@ -356,6 +347,12 @@ class _EntryRewriter:
     def _renamed(self, instruction: Instruction, name: str, new: str) -> str:
         text = self._text[instruction.span.start : instruction.span.end]
         return re.sub(rf"(?<![\w$%.]){re.escape(name)}(?![\w$])", lambda _: new, text)
+
+
+def _place_read(instruction: Instruction) -> Symbol | None:
+    """The place, by its name, that a load of two operands is from."""
+    address = instruction.operands[1] if len(instruction.operands) == 2 else None
+    return address.place if isinstance(address, Address) else None
 
 
 def _reads(

@@ -104,6 +104,12 @@ def test_integers_to_floats(run_ptx: Runner, cpu: str) -> None:
                     return f.encode(Fraction(integer_value(kind, a)), rounding)
 
                 table.add(f"cvt.{rounding}.{f.name}.{kind} %d, %a;", want)
+            if f is not BF16:  # PTX has none that saturates
+
+                def clamped(a: int, f: Format = f, kind: str = kind) -> int:
+                    return f.encode(Fraction(min(max(integer_value(kind, a), 0), 1)), "rn")
+
+                table.add(f"cvt.rn.sat.{f.name}.{kind} %d, %a;", clamped)
             tables.append(table)
     check_tables(run_ptx, tables, cpu)
 

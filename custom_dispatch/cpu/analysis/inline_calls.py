@@ -211,14 +211,14 @@ def _access(instruction: ptx.Instruction, names: set[str]) -> tuple[str, list[_P
     bits = ptx.TYPE_BITS.get(opcode[-1])
     if bits is None or bits < 8 or bits > 64 or len(instruction.operands) != 2:
         return None
-    place, value = instruction.operands if opcode[0] == "st" else instruction.operands[::-1]
-    if not isinstance(place, ptx.Address) or not isinstance(place.base, ptx.Symbol) or place.extra:
+    address, value = instruction.operands if opcode[0] == "st" else instruction.operands[::-1]
+    place = address.place if isinstance(address, ptx.Address) else None
+    if place is None or place.name not in names:
         return None
-    if place.base.name not in names or (isinstance(value, ptx.Symbol) and value.name in names):
+    if isinstance(value, ptx.Symbol) and value.name in names:
         return None
     count = len(value.elements) if isinstance(value, ptx.Vector) else 1
-    start = place.offset + place.base.offset
-    return place.base.name, [(start + i * bits // 8, bits // 8) for i in range(count)]
+    return place.name, [(place.offset + i * bits // 8, bits // 8) for i in range(count)]
 
 
 def _overlap(parts: set[_Part]) -> bool:

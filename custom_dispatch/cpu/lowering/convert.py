@@ -4,8 +4,6 @@ Conversions to integers saturate; every other one takes any rounding, and rounds
 8-bit numbers come from f32 or f16 with `.satfinite`, and go to f16 only.
 """
 
-from dataclasses import dataclass
-
 from custom_dispatch.cpu.lowering.floating import saturate
 from custom_dispatch.cpu.lowering.frame import FLOAT_BITS, Frame
 from custom_dispatch.cpu.numbers.fields import join, split
@@ -21,66 +19,40 @@ from custom_dispatch.cpu.numbers.rounding import (
 )
 from custom_dispatch.cpu.numbers.subnormals import flushed
 from custom_dispatch.cpu.text.ssa_value import SsaValue
-from custom_dispatch.ptx import TYPE_BITS, Operand
+from custom_dispatch.ptx import TYPE_BITS
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGRAL = ("rni", "rzi", "rmi", "rpi")
 _DIGITS = {"f32": 24, "f64": 53}
 
 
-@dataclass(frozen=True, slots=True)
-class _Conversion:
-    """A `cvt` of one number."""
-
-    frame: Frame
-    """Where it is."""
-    target: str
-    source: str
-    """The types."""
-    a: Operand
-    """What it converts."""
-
-    def says(self, modifier: str) -> bool:
-        """Whether it has a modifier."""
-        return modifier in self.frame.parts
-
-    @property
-    def signs(self) -> tuple[bool, bool]:
-        """Whether target and source are signed."""
-        return self.target.startswith("s"), self.source.startswith("s")
-
-    @property
-    def rounding(self) -> str:
-        """How it rounds to a floating-point type."""
-        return next((r for r in _ROUNDINGS if self.says(r)), "rn")
-
-    @property
-    def integral(self) -> str:
-        """How it rounds to an integral value, or nothing."""
-        return next((r for r in _TO_INTEGRAL if self.says(r)), "")
-
-    def value(self) -> SsaValue:
-        """The floating-point number to convert, an f32 or f64."""
-        value = self.frame.float(self.a, self.source)
-        return self.flush(value) if self.source == "f32" else value
-
-    def flush(self, value: SsaValue) -> SsaValue:
-        """An f32 as `.ftz` has it."""
-        if not self.says("ftz") or not self.frame.thread.keeps_subnormals:
-            return value
-        return flushed(value)
-
-
 def lower_convert(frame: Frame) -> None:
     """`cvt` of one number."""
-    *_, target, source = frame.parts
+    *modifiers, target, source = frame.parts
+    rounding = next((m for m in modifiers if m in _ROUNDINGS), "rn")
+    integral = next((m for m in modifiers if m in _TO_INTEGRAL), "")
+    ftz = "ftz" in modifiers and frame.thread.keeps_subnormals
+    is_float, signed = target in FLOAT_BITS, source.startswith("s")
     d, a = frame.operands(2)
-    conversion = _Conversion(frame, target, source, a)
-    if target in FLOAT_BITS:
-        convert = _float_to_float if source in FLOAT_BITS else _integer_to_float
+    if source in FLOAT_BITS:
+        value = frame.float(a, source)
+        value = flushed(value) if ftz and source == "f32" else value
+        if integral and (is_float or integral != "rzi"):  # else casting does it
+            value = to_integral(value, integral)
+    elif is_float:
+        value = frame.integer(a, TYPE_BITS[source])
+        value = _integer_to_float(value, target, rounding, signed=signed)
     else:
-        convert = _float_to_integer if source in FLOAT_BITS else _integer_to_integer
-    frame.put(d, convert(conversion), signed=target.startswith("s"))
+        value = frame.integer(a, TYPE_BITS[source])
+        value = _integer_to_integer(value, target, signed=signed, saturates="sat" in modifiers)
+    if is_float:
+        value = saturate(value) if "sat" in modifiers else value
+        value = relu(value) if "relu" in modifiers else value
+        value = _float_to_float(value, target, rounding)
+        value = flushed(value) if ftz and target == "f32" else value
+    elif source in FLOAT_BITS:
+        value = _float_to_integer(value, target, wide=source == "f64")
+    frame.put(d, value, signed=target.startswith("s"))
 
 
 def lower_to_pair(frame: Frame) -> None:
@@ -111,33 +83,27 @@ def lower_to_tf32(frame: Frame) -> None:
     frame.put(d, value.cmp("uno", value).select(0x7FFFFFFF, bits))
 
 
-def _float_to_float(c: _Conversion) -> SsaValue:
-    value = c.value()
-    if c.integral:
-        value = to_integral(value, c.integral)
-    if c.says("sat"):
-        value = saturate(value)
-    if c.says("relu"):
-        value = relu(value)
-    if c.target in ("f16", "bf16"):
+def _float_to_float(value: SsaValue, target: str, rounding: str) -> SsaValue:
+    """An f32 or f64 in another type; of f16 and bf16 the bits."""
+    if target in ("f16", "bf16"):
         value = round_odd(value) if value.type == "f64" else value
-        return narrow(value, c.target, c.rounding)
-    if c.target == "f64":
+        return narrow(value, target, rounding)
+    if value.type == target:
+        return value
+    if target == "f64":
         return value.cast("fpext", "f64")
-    if value.type == "f64":
-        if c.rounding == "rn":
-            value = value.cast("fptrunc", "f32")
-        else:
-            value = round_directed(value, value.b.float_const(0, "f64"), c.rounding)
-    return c.flush(value)
+    if rounding == "rn":
+        return value.cast("fptrunc", "f32")
+    return round_directed(value, value.b.float_const(0, "f64"), rounding)
 
 
-def _float_to_integer(c: _Conversion) -> SsaValue:
-    bits, signed = TYPE_BITS[c.target], c.signs[0]
-    value = c.value()
+def _float_to_integer(value: SsaValue, target: str, *, wide: bool) -> SsaValue:
+    """An f32 or f64 as an integer, which saturates.
+
+    `wide`: whether the number was an f64.
+    """
+    bits, signed = TYPE_BITS[target], target.startswith("s")
     b, kind = value.b, value.type
-    if c.integral not in ("", "rzi"):
-        value = to_integral(value, c.integral)
     # In plain operations: LLVM takes vectors apart for x86's conversions that saturate.
     low = b.float_const(-(2.0 ** (bits - 1)) if signed else 0, kind)
     high = b.float_const(2.0 ** (bits - signed), kind)
@@ -146,23 +112,19 @@ def _float_to_integer(c: _Conversion) -> SsaValue:
     result = inside.cast("fptosi" if signed else "fptoui", f"i{bits}")
     largest = b.const((1 << (bits - signed)) - 1, bits)
     result = value.cmp("oge", high).select(largest, result)
-    if c.source == "f64" or bits == 64:  # where NaN is not zero but the highest bit alone
+    if wide or bits == 64:  # where NaN is not zero but the highest bit alone
         result = value.cmp("uno", value).select(1 << (bits - 1), result)
     return result
 
 
-def _integer_to_float(c: _Conversion) -> SsaValue:
-    bits, signed = TYPE_BITS[c.source], c.signs[1]
-    value = c.frame.integer(c.a, bits)
-    if c.target in ("f16", "bf16"):
-        return narrow(round_odd(_odd_f64(value, signed=signed)), c.target, c.rounding)
-    if c.rounding == "rn" or bits - signed <= _DIGITS[c.target]:
-        result = value.cast(_to_float(signed=signed), c.target)
-    else:
-        total, error = _as_two_f64(value, signed=signed)
-        directed = round_directed if c.target == "f32" else step_f64
-        result = directed(total, error, c.rounding)
-    return saturate(result) if c.says("sat") else result
+def _integer_to_float(value: SsaValue, target: str, rounding: str, *, signed: bool) -> SsaValue:
+    """An integer as an f32 or f64; for f16 and bf16, which are made of that, rounded to odd."""
+    if target in ("f16", "bf16"):
+        return round_odd(_odd_f64(value, signed=signed))
+    if rounding == "rn" or value.bits - signed <= _DIGITS[target]:
+        return value.cast(_to_float(signed=signed), target)
+    directed = round_directed if target == "f32" else step_f64
+    return directed(*_as_two_f64(value, signed=signed), rounding)
 
 
 def _to_float(*, signed: bool) -> str:
@@ -193,16 +155,15 @@ def _as_two_f64(value: SsaValue, *, signed: bool) -> tuple[SsaValue, SsaValue]:
     return two_sum(upper.cast(operation, "f64"), lower.cast(operation, "f64"))
 
 
-def _integer_to_integer(c: _Conversion) -> SsaValue:
-    target_bits, source_bits = TYPE_BITS[c.target], TYPE_BITS[c.source]
-    target_signed, source_signed = c.signs
-    value = c.frame.integer(c.a, source_bits)
-    if c.says("sat"):
+def _integer_to_integer(value: SsaValue, target: str, *, signed: bool, saturates: bool) -> SsaValue:
+    """An integer in another width; its own bits are extended by a sign or with zeros."""
+    bits, target_signed = TYPE_BITS[target], target.startswith("s")
+    if saturates:
         # In twice the larger width, every bound of both types is a signed number.
-        value = value.resize(2 * max(source_bits, target_bits), signed=source_signed)
-        value = value.call("smax", -(1 << (target_bits - 1)) if target_signed else 0)
-        value = value.call("smin", (1 << (target_bits - target_signed)) - 1)
-    return value.resize(target_bits, signed=source_signed)
+        value = value.resize(2 * max(value.bits, bits), signed=signed)
+        value = value.call("smax", -(1 << (bits - 1)) if target_signed else 0)
+        value = value.call("smin", (1 << (bits - target_signed)) - 1)
+    return value.resize(bits, signed=signed)
 
 
 def lower_from_bytes(frame: Frame) -> None:

@@ -250,11 +250,8 @@ class Frame:
 
     def is_variable(self, operand: ptx.Operand) -> bool:
         """Whether a memory operand names a variable of the thread."""
-        return (
-            isinstance(operand, ptx.Address)
-            and isinstance(operand.base, ptx.Symbol)
-            and operand.base.name in self.variables
-        )
+        place = operand.place if isinstance(operand, ptx.Address) else None
+        return place is not None and place.name in self.variables
 
     # ---- writing
 

@@ -90,13 +90,11 @@ def _parameter(frame: Frame, operand: ptx.Operand, bits: int, offset: int) -> Ss
     for each word of the rest (`custom_dispatch.kernel.abi`).
     """
     thread = frame.thread
-    if not isinstance(operand, ptx.Address) or not isinstance(operand.base, ptx.Symbol):
-        raise frame.unsupported(f"`{shown(operand)}` is no parameter")
-    name = operand.base.name
-    index = next((i for i, p in enumerate(thread.entry.parameters) if p.name == name), None)
-    if index is None:
-        raise frame.unsupported(f"`{name}` is no parameter of the kernel")
-    start = 8 * (operand.offset + operand.base.offset + offset)
+    place = operand.place if isinstance(operand, ptx.Address) else None
+    names = [parameter.name for parameter in thread.entry.parameters]
+    if place is None or place.name not in names:
+        raise frame.unsupported(f"`{shown(operand)}` is no parameter of the kernel")
+    index, start = names.index(place.name), 8 * (place.offset + offset)
     is_binding = index < thread.kernel.bindings
     width = 64 if is_binding else 32
     if start < 0 or start + bits > width:
@@ -198,15 +196,12 @@ def lower_async_copy(frame: Frame) -> None:
     if frame.checks is not None:
         frame.check_part(source, "generic", [at], _read(frame, size.value, rest))
     words = range(0, size.value, 4)
-    if not rest:
-        for word in words:
-            b.store(b.load(b.offset(at, word)), b.offset(to, word))
-        return
     # What lies beyond the bytes given must not be read: zeros of the target are read instead.
-    for word in words:
+    for word in words if rest else ():
         b.store(0, b.offset(to, word))
-    if _is_ignored(rest[0]):
-        at = frame.predicate(rest[0]).select(to, at)
+    if rest and _is_ignored(rest[0]):
+        at, rest = frame.predicate(rest[0]).select(to, at), []
+    if not rest:
         for word in words:
             b.store(b.load(b.offset(at, word)), b.offset(to, word))
         return
