@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.__main__ import HERE, names
+from benchmarks.cases.language_functions import FACTOR, TESTS, passed
 from benchmarks.cases.launches import cases, chosen
 from benchmarks.cases.product_sizes import WIDTHS, drawn
 from benchmarks.cpu.triton_tests import RULES, counted
@@ -102,3 +106,44 @@ def test_without_a_name_all_are_listed_and_a_wrong_one_is_refused() -> None:
     assert refused.stderr.startswith("There is no benchmark gpu.gem; one of: host.compile_time, ")
     usage = run("gpu.dispatch_chain", "--help")
     assert usage.stdout.startswith("usage: python -m benchmarks gpu.dispatch_chain ")
+
+
+@pytest.mark.parametrize("language", ["numba", "warp", "cute", "tile"])
+def test_own_launches_pass_what_the_languages_code_takes(language: str) -> None:
+    array, row = (256, (3, 5)), (256, (3,))
+    taken = {"scale_rows": (array, row, array), "row_sum": (array, row)}
+    taken["saxpy"] = ((256, (7,)), (256, (7,)), (256, (7,)), FACTOR)
+    for name, arguments in taken.items():
+        file = "kernels" if language == "warp" else name
+        text = (TESTS / "producers/ptx" / f"{language}_{file}.ptx").read_text(encoding="utf-8")
+        text = text[re.search(rf"\.entry \w*{name}", text).start() :].partition("{")[0]
+        declared = re.findall(r"\.param (?:\.align \d+ \.b8 \S+\[(\d+)\]|\.[usbf](\d+))", text)
+        sizes = [int(array) if array else int(bits) // 8 for array, bits in declared]
+        assert [len(each) for each in passed(language, arguments)] == sizes
+
+
+def test_what_lies_between_kernels_is_a_program_of_pytorch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from benchmarks.gpu.between import Between
+
+    lines = [
+        ["v2", "torch.aten.mul.Scalar", ["v1", ["=", 2.0]]],  # of weights alone
+        ["v3", "torch.aten.add.Tensor", ["v0", "v2", ["=", 1]]],
+        [["v4", "v5"], "kernel", [["=", 0], "v3", ["=", None]]],
+        ["v6", "torch.aten.reshape", ["v3", ["list", [["=", 6]]]]],
+        ["v7", "torch.aten.to.dtype", ["v6", ["=", 4], *[["=", False]] * 2, ["=", None]]],
+    ]
+    said = {"arguments": ["v0"], "weights": {"v1": ["w", [3], "si64"]}, "lines": lines}
+    said |= {"constant": ["v1", "v2"], "results": ["v4", "v5", "v7"]}
+    said["kernels"] = [{"name": "k", "results": [[[2, 3], "f16"], [[4], "si64"]]}]
+    (tmp_path / "m_between.json").write_text(json.dumps(said))
+    np.savez(tmp_path / "m_between.npz", v1=np.arange(3).view(np.uint8))
+    between = Between(tmp_path, "m", "cpu")
+    (constant,) = between.constants
+    assert constant.tolist() == [0, 2, 4]
+    import torch
+
+    first, second, third = between.main(torch.ones(2, 3), constant)
+    assert (first.shape, first.dtype) == ((2, 3), torch.float16)
+    assert second.tolist() == [0, 1, 2, 3]
+    assert third.tolist() == [1, 3, 5, 1, 3, 5]

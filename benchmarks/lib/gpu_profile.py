@@ -27,6 +27,15 @@ def busy(call: Callable[[], Any]) -> Counter[str]:
     return times
 
 
+def launches(call: Callable[[], Any]) -> Counter[str]:
+    """How often a call launches each kernel or copy, as `busy` names them."""
+    found: Counter[str] = Counter()
+    for event in _profile(call).key_averages():
+        if event.self_device_time_total:
+            found[event.key] += round(event.count / _CALLS)
+    return found
+
+
 def timeline(call: Callable[[], Any]) -> list[tuple[str, float, float]]:
     """What the GPU does in a call: each kernel or copy with when it begins and ends, in us.
 
