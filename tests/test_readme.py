@@ -23,7 +23,7 @@ STORIES = {
     "README.md": {"command", "own-kernel", "model"},
     "docs/debugging.md": {"checked"},
     "docs/declaring.md": {"compiled-in"},
-    "docs/functions.md": {"functions"},
+    "docs/functions.md": {"functions", "epilogues"},
     "docs/mlir.md": {"pattern"},
     "docs/profiling.md": {"bench"},
     "docs/stock-tools.md": {"stock-tools", "own-cmake"},
@@ -100,6 +100,10 @@ def test_the_kernels_that_ship_in_an_unchanged_model(tmp_path: Path) -> None:
 
 def test_functions_inside_generated_code(tmp_path: Path) -> None:
     play("functions", tmp_path)
+
+
+def test_functions_after_products(tmp_path: Path) -> None:
+    play("epilogues", tmp_path)
 
 
 def test_patterns_in_mlir(tmp_path: Path) -> None:

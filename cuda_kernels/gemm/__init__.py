@@ -14,7 +14,7 @@ multiplies in TF32, with errors of 3e-4, for who asks for it. Each is a `cd.Choi
 `linear_swiglu_f16` and `linear_swiglu_bf16` are a GLU of few rows (`gated.py`).
 
 A kernel is declared when its name is first used. `declare` makes one of another
-`Form`, with tiles of its own.
+`Form`, with tiles of its own, and `with_epilogue` products that a `cd.Function` follows.
 """
 
 from cuda_kernels.gemm.names import CHOICES, SCALED
@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazily(
     from_modules(
         __name__,
         {
-            "choices": [*CHOICES, "choice", "declare"],
+            "choices": [*CHOICES, "choice", "declare", "with_epilogue"],
             "scaled": [*SCALED],
             "gated": each_type("linear_swiglu", types=("f16", "bf16")),
             "forms": ["Form"],

@@ -25,19 +25,19 @@ def on_cpu(
     """The launch for a batch of products of m x n; skinny ones are for few rows."""
     batch, m, n = sizes
     types = f"{C_TYPES[dtype]}, {C_TYPES[out]}, {activation}, {str(has_weights).lower()}"
-    read = ", cuda_kernels::RoundedToTf32" if dtype == TF32 else ""
+    read = "cuda_kernels::RoundedToTf32" if dtype == TF32 else C_TYPES[dtype]
     if skinny:
         width = FEW_COLUMNS if has_weights else FEW_COLUMNS * LANES
         return cd.Implementation(
             source="gemm_cpu.cu",
-            entry=f"cuda_kernels::gemm_few_rows_cpu<{types}{read}>",
+            entry=f"cuda_kernels::gemm_few_rows_cpu<{types}, {read}>",
             block=LANES,
             grid=cd.ceildiv(n, width) * batch,
             dynamic_shared_memory=0,
         )
     return cd.Implementation(
         source="gemm_cpu.cu",
-        entry=f"cuda_kernels::gemm_cpu<{types}, {WARPS}, {STEP}{read}>",
+        entry=f"cuda_kernels::gemm_cpu<{types}, {WARPS}, {STEP}, {read}>",
         block=LANES * WARPS,
         grid=cd.ceildiv(m, WARPS * ROWS) * cd.ceildiv(n, LANES) * batch,
         dynamic_shared_memory=0,

@@ -35,7 +35,7 @@ constexpr int kAhead = SplitK >= 8 ? 2 : 1;
 template <int TileM, int TileN, int SplitK>
 constexpr int kAlign1Blocks = kAhead<SplitK> == 1 && TileM <= 64 ? 256 / TileN : 1;
 
-template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int SplitK>
+template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int SplitK, class... Numbers>
 __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN, kAlign1Blocks<TileM, TileN, SplitK>)
     gemm_align1_sm90a(const In* __restrict__ a,
                       const In* __restrict__ b,
@@ -45,7 +45,8 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN, kAlign
                       int batch,
                       int m,
                       int n,
-                      int k) {
+                      int k,
+                      Numbers... numbers) {
   using Storage = Align1Storage<TileM, TileN>;
   constexpr int threads = 2 * TileN;
   static_assert(TileM * kPitch<TileN> * 4 <= sizeof(Storage), "room for the sums");
@@ -98,8 +99,8 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN, kAlign
   }
   warpgroup_wait<0>();
   __syncthreads();  // the stages are free
-  store_tile<Activation, TileM, TileN, SplitK>(reinterpret_cast<float*>(&stages), accumulators, bias, residual, c, tile, m, n,
-                                               block, 0, 1);
+  store_tile<TileM, TileN, SplitK>(Activation{numbers...}, reinterpret_cast<float*>(&stages), accumulators, bias, residual, c,
+                                   tile, m, n, block, 0, 1);
 }
 
 }  // namespace cuda_kernels

@@ -35,7 +35,8 @@ struct ClusterStorage {
   Barrier empty[Stages];  // on which its consumers arrive when they release it
 };
 
-template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int RowTiles, int ColumnTiles, int SplitK>
+template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int RowTiles, int ColumnTiles, int SplitK,
+          class... Numbers>
 __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bounds__(2 * TileN + 64)
     gemm_cluster_sm90a(const In* __restrict__ a,
                        const In* __restrict__ b,
@@ -45,7 +46,8 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
                        int batch,
                        int m,
                        int n,
-                       int k) {
+                       int k,
+                       Numbers... numbers) {
   constexpr int threads = 2 * TileN, tiles = RowTiles * ColumnTiles, cluster = tiles * SplitK;
   // Stages that are loaded before the first is multiplied: all if they are small.
   constexpr int begun = Stages <= 4 || TileM + TileN <= 160 ? Stages : 4;
@@ -205,7 +207,8 @@ __global__ void CUDA_KERNELS_CLUSTER(RowTiles* ColumnTiles* SplitK) __launch_bou
   // All are done with the stages, which the sums overwrite now.
   __syncthreads();
   if constexpr (tiles > 1 && SplitK == 1) cluster_arrive();
-  store_tile<Activation, TileM, TileN, SplitK>(reinterpret_cast<float*>(&memory), accumulators, bias, residual, c, tile, m, n, block, rank % tiles, tiles);
+  store_tile<TileM, TileN, SplitK>(Activation{numbers...}, reinterpret_cast<float*>(&memory), accumulators, bias, residual, c, tile,
+                                   m, n, block, rank % tiles, tiles);
   // A block must not exit while others may still arrive at its barriers, nor return maps while they are in use.
   if constexpr (tiles > 1 && SplitK == 1) cluster_wait();
   if (threadIdx.x < 2 && memory.maps[threadIdx.x] != nullptr) give_back(memory.maps[threadIdx.x]);

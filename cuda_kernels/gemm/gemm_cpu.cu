@@ -19,7 +19,8 @@
 
 namespace cuda_kernels {
 
-template <class In, class Out, class Activation, bool IsWeights, int Warps, int TileK, class Read = In>
+template <class In, class Out, class Activation, bool IsWeights, int Warps, int TileK, class Read,
+          class... Numbers>
 __global__ void __launch_bounds__(kLanes * Warps) gemm_cpu(const In* __restrict__ a,
                                                            const In* __restrict__ b,
                                                            const In* __restrict__ bias,
@@ -28,7 +29,8 @@ __global__ void __launch_bounds__(kLanes * Warps) gemm_cpu(const In* __restrict_
                                                            int batch,
                                                            int m,
                                                            int n,
-                                                           int k) {
+                                                           int k,
+                                                           Numbers... numbers) {
   constexpr int tile_m = Warps * kRows;
   const int tiles_m = (m + tile_m - 1) / tile_m, tiles_n = (n + kLanes - 1) / kLanes;
   const int tile = blockIdx.x % (tiles_m * tiles_n), number = blockIdx.x / (tiles_m * tiles_n);
@@ -37,11 +39,12 @@ __global__ void __launch_bounds__(kLanes * Warps) gemm_cpu(const In* __restrict_
   compute_tile<IsWeights, Warps, TileK>(
       reinterpret_cast<const Read*>(a) + before * k,
       reinterpret_cast<const Read*>(b) + static_cast<long long>(number) * n * k, first_n, min(m - first_m, tile_m), n, k,
-      Finish<Activation, In, Out>{bias, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
+      Finish<Activation, In, Out>{bias, residual == nullptr ? nullptr : residual + before * n, c + before * n, n,
+                                  Activation{numbers...}});
 }
 
 // All rows of C. A block has kFewColumns columns of weights, or as many times 32 columns of a matrix.
-template <class In, class Out, class Activation, bool IsWeights, class Read = In>
+template <class In, class Out, class Activation, bool IsWeights, class Read, class... Numbers>
 __global__ void __launch_bounds__(kLanes) gemm_few_rows_cpu(const In* __restrict__ a,
                                                             const In* __restrict__ b,
                                                             const In* __restrict__ bias,
@@ -50,14 +53,16 @@ __global__ void __launch_bounds__(kLanes) gemm_few_rows_cpu(const In* __restrict
                                                             int batch,
                                                             int m,
                                                             int n,
-                                                            int k) {
+                                                            int k,
+                                                            Numbers... numbers) {
   constexpr int width = IsWeights ? kFewColumns : kFewColumns * kLanes;
   const int blocks = (n + width - 1) / width, number = blockIdx.x / blocks, first_n = blockIdx.x % blocks * width;
   const long long before = static_cast<long long>(number) * m;
   compute_few_rows<IsWeights>(
       reinterpret_cast<const Read*>(a) + before * k,
       reinterpret_cast<const Read*>(b) + static_cast<long long>(number) * n * k, first_n, m, n, k,
-      Finish<Activation, In, Out>{bias, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
+      Finish<Activation, In, Out>{bias, residual == nullptr ? nullptr : residual + before * n, c + before * n, n,
+                                  Activation{numbers...}});
 }
 
 }  // namespace cuda_kernels

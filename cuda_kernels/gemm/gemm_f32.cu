@@ -34,7 +34,7 @@ template <bool IsWeights, int SharedBytes>
 constexpr int kResident = !IsWeights && SharedBytes > 64 * 1024 ? 2 : 0;
 
 template <class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN,
-          int WarpsK>
+          int WarpsK, class... Numbers>
 __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK,
                                   kResident<IsWeights, Stages * (TileM + TileN) * TileK * 4>)
     gemm_f32(const float* __restrict__ a,
@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK,
              int batch,
              int m,
              int n,
-             int k) {
+             int k,
+             Numbers... numbers) {
   using Mainloop = MainloopSm80<float, IsWeights, TileM, TileN, TileK, Stages, WarpsM, WarpsN, WarpsK>;
   extern __shared__ __align__(128) unsigned char stages[];
   const typename Mainloop::Tile tile(m, n);
@@ -53,11 +54,11 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK,
   if (multiply<false>(Mainloop(a, b, tile, m, n, k, stages), accumulators)) {
     multiply<true>(Mainloop(a, b, tile, m, n, k, stages), accumulators);
   }
-  epilogue<Activation, Mainloop>(accumulators, stages, bias, residual, c, tile, m, n);
+  epilogue<Mainloop>(Activation{numbers...}, accumulators, stages, bias, residual, c, tile, m, n);
 }
 
 template <class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages, int WarpsM, int WarpsN,
-          int WarpsK>
+          int WarpsK, class... Numbers>
 __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK, 1) gemm_tf32(const float* __restrict__ a,
                                                                            const float* __restrict__ b,
                                                                            const float* __restrict__ bias,
@@ -66,14 +67,15 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK, 1) gemm_tf32(co
                                                                            int batch,
                                                                            int m,
                                                                            int n,
-                                                                           int k) {
+                                                                           int k,
+                                                                           Numbers... numbers) {
   using Mainloop = MainloopSm80<float, IsWeights, TileM, TileN, TileK, Stages, WarpsM, WarpsN, WarpsK>;
   extern __shared__ __align__(128) unsigned char stages[];
   const typename Mainloop::Tile tile(m, n);
   Mainloop mainloop(a, b, tile, m, n, k, stages);
   float accumulators[Mainloop::rows][Mainloop::columns][4] = {};
   mainloop.run(MultiplyTf32<Mainloop::rows, Mainloop::columns>{accumulators});
-  epilogue<Activation, Mainloop>(accumulators, stages, bias, residual, c, tile, m, n);
+  epilogue<Mainloop>(Activation{numbers...}, accumulators, stages, bias, residual, c, tile, m, n);
 }
 
 }  // namespace cuda_kernels

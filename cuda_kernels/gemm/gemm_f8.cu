@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK) gemm_f8(const A
     scales.load_rows({scales_a, m, parts_a}, row + i * 16);
     scales.apply(accumulators[i]);
   }
-  epilogue<Identity, Mainloop>(accumulators, stages, bias, static_cast<const Out*>(nullptr), c, tile, m, n);
+  epilogue<Mainloop>(Identity{}, accumulators, stages, bias, static_cast<const Out*>(nullptr), c, tile, m, n);
 }
 
 }  // namespace cuda_kernels

@@ -117,7 +117,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
         }
       }
       scales.apply(reinterpret_cast<float(&)[TileN / 8][4]>(sums));
-      epilogue<Out, Out, Identity, TileN>(sums, memory.staging[warp - 4], map, bias, static_cast<const Out*>(nullptr), c, rows);
+      epilogue<Out, Out, TileN>(Identity{}, sums, memory.staging[warp - 4], map, bias, static_cast<const Out*>(nullptr), c, rows);
     }
     // Keep shared memory until TMA has read it, and a claimed map's slot until everything is stored.
     if (map != nullptr && is_claimed(map)) {

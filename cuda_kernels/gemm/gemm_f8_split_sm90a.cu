@@ -102,7 +102,7 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(2 * TileN)
     for (int e = 0; e < 4; ++e) sums[4 * i + e] = sums[4 * i + e] * rows[2 * i + e % 2] * columns[e / 2];
   // All are done with the stages, which the sums overwrite now.
   __syncthreads();
-  store_tile<Identity, TileM, TileN, SplitK>(reinterpret_cast<float*>(&stages), sums, bias, static_cast<const Out*>(nullptr), c, tile, m, n, block, 0, 1);
+  store_tile<TileM, TileN, SplitK>(Identity{}, reinterpret_cast<float*>(&stages), sums, bias, static_cast<const Out*>(nullptr), c, tile, m, n, block, 0, 1);
 }
 
 }  // namespace cuda_kernels

@@ -18,7 +18,7 @@
 
 namespace cuda_kernels {
 
-template <class In, class Out, class Activation, int Rows, int Columns, int Warps, int Stages>
+template <class In, class Out, class Activation, int Rows, int Columns, int Warps, int Stages, class... Numbers>
 __global__ void __launch_bounds__(32 * Warps) gemm_few_rows(const In* __restrict__ a,
                                                             const In* __restrict__ b,
                                                             const In* __restrict__ bias,
@@ -27,7 +27,8 @@ __global__ void __launch_bounds__(32 * Warps) gemm_few_rows(const In* __restrict
                                                             int batch,
                                                             int m,
                                                             int n,
-                                                            int k) {
+                                                            int k,
+                                                            Numbers... numbers) {
   using Skinny = SkinnyMainloop<Rows, Columns, Warps, Stages>;
   constexpr int width = Skinny::kWidth;
   const int blocks = (n + width - 1) / width, number = blockIdx.x / blocks;
@@ -40,14 +41,15 @@ __global__ void __launch_bounds__(32 * Warps) gemm_few_rows(const In* __restrict
     return WeightsRow<In>{b + static_cast<long long>(at) * k, at < n};
   });
 
+  const Activation activation{numbers...};
   for (int unit = threadIdx.x; unit < 16 * Rows * width; unit += Skinny::kThreads) {
     const int of_m = unit / width, of_n = first_n + unit % width;
     if (of_m >= m || of_n >= n) continue;
     float value = Skinny::sum_of(parts, of_m, unit % width);
     const long long at = (static_cast<long long>(number) * m + of_m) * n + of_n;
     if (bias != nullptr) value += static_cast<float>(bias[of_n]);
-    if (residual != nullptr) value += static_cast<float>(residual[at]);
-    c[at] = static_cast<Out>(Activation::template of<Out>(value));
+    if (residual != nullptr) value = activation.joined(value, static_cast<float>(residual[at]), of_n);
+    c[at] = static_cast<Out>(activation.template of<Out>(value, of_n));
   }
 }
 

@@ -24,7 +24,7 @@
 namespace cuda_kernels {
 
 template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int TileK, int Stages,
-          int WarpsM, int WarpsN, int WarpsK>
+          int WarpsM, int WarpsN, int WarpsK, class... Numbers>
 __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK) gemm(const In* __restrict__ a,
                                                                       const In* __restrict__ b,
                                                                       const In* __restrict__ bias,
@@ -33,14 +33,15 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK) gemm(const In* 
                                                                       int batch,
                                                                       int m,
                                                                       int n,
-                                                                      int k) {
+                                                                      int k,
+                                                                      Numbers... numbers) {
   using Mainloop = MainloopSm80<In, IsWeights, TileM, TileN, TileK, Stages, WarpsM, WarpsN, WarpsK>;
   extern __shared__ __align__(128) unsigned char stages[];
   const typename Mainloop::Tile tile(m, n);
   Mainloop mainloop(a, b, tile, m, n, k, stages);
   float accumulators[Mainloop::rows][Mainloop::columns][4] = {};
   mainloop.run(Multiply<In, Mainloop::rows, Mainloop::columns>{accumulators});
-  epilogue<Activation, Mainloop>(accumulators, stages, bias, residual, c, tile, m, n);
+  epilogue<Mainloop>(Activation{numbers...}, accumulators, stages, bias, residual, c, tile, m, n);
 }
 
 }  // namespace cuda_kernels

@@ -84,10 +84,11 @@ __device__ __forceinline__ void each_of_box(const WarpTile& part, int first, int
   }
 }
 
-// Adds the residual to the accumulators of a box.
-template <class Out>
-__device__ __forceinline__ void add_residual(float* accumulators, unsigned char* box, const Out* __restrict__ residual,
-                                             const WarpTile& part, int first, int width, bool packs) {
+// Adds the residual to the accumulators of a box, or whatever the activation makes of both.
+template <class Out, class Activation>
+__device__ __forceinline__ void add_residual(const Activation& activation, float* accumulators, unsigned char* box,
+                                             const Out* __restrict__ residual, const WarpTile& part, int first, int width,
+                                             bool packs) {
   if (packs) {
     each_of_box<Out, kPack<Out>, 2>(part, first, width, [&](long long at, int place) {
       *reinterpret_cast<uint4*>(box + place) = load_bits(residual + at);
@@ -97,14 +98,17 @@ __device__ __forceinline__ void add_residual(float* accumulators, unsigned char*
                            [&](long long at, int place) { *reinterpret_cast<Out*>(box + place) = residual[at]; });
   }
   __syncwarp();
-  const int lane = threadIdx.x % 32;
+  const int lane = threadIdx.x % 32, column = first + lane % 4 * 2, last = part.n - 1;
 #pragma unroll
   for (int i = 0; i < kPack<Out> * 2; ++i) {
     if (i / 2 * 8 >= width) break;
     const int byte = (i / 2 * 8 + lane % 4 * 2) * sizeof(Out);
     Out both[2];
     memcpy(both, box + EpilogueStaging::place(lane / 4 + i % 2 * 8, byte / 16) + byte % 16, sizeof(both));
-    accumulators[2 * i] += static_cast<float>(both[0]), accumulators[2 * i + 1] += static_cast<float>(both[1]);
+    float& low = accumulators[2 * i];
+    float& high = accumulators[2 * i + 1];
+    low = activation.joined(low, static_cast<float>(both[0]), min(column + i / 2 * 8, last));
+    high = activation.joined(high, static_cast<float>(both[1]), min(column + 1 + i / 2 * 8, last));
   }
   __syncwarp();
 }
@@ -137,9 +141,9 @@ __device__ __forceinline__ void store_box(const float* accumulators, unsigned ch
 
 // The epilogue of a warp's 16 rows of a tile of `TileN` columns. TMA stores whole boxes from shared memory while the warp
 // goes on. The threads store the rest of a row, and everything where rows of C are not whole 16 bytes (`map` is null).
-template <class In, class Out, class Activation, int TileN>
-__device__ __forceinline__ void epilogue(float (&accumulators)[TileN / 2], EpilogueStaging& staging,
-                                         const TensorMap* map, const In* __restrict__ bias,
+template <class In, class Out, int TileN, class Activation>
+__device__ __forceinline__ void epilogue(const Activation& activation, float (&accumulators)[TileN / 2],
+                                         EpilogueStaging& staging, const TensorMap* map, const In* __restrict__ bias,
                                          const Out* __restrict__ residual, Out* __restrict__ c, const WarpTile& part) {
   constexpr int columns = 128 / sizeof(Out);  // of a box
   const int lane = threadIdx.x % 32;
@@ -167,10 +171,11 @@ __device__ __forceinline__ void epilogue(float (&accumulators)[TileN / 2], Epilo
       tma_store_wait_read<1>();
     }
     __syncwarp();
-    if (residual != nullptr) add_residual(x, box, residual, part, first, width, map != nullptr);
+    if (residual != nullptr) add_residual(activation, x, box, residual, part, first, width, map != nullptr);
 #pragma unroll
     for (int j = 0; j < columns / 2; ++j)
-      if (j < width / 2) x[j] = Activation::template of<Out>(x[j]);
+      if (j < width / 2)
+        x[j] = activation.template of<Out>(x[j], min(first + j / 4 * 8 + lane % 4 * 2 + j % 2, part.n - 1));
     store_box<Out>(x, box, width);
     if (map != nullptr && width == columns) {
       asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -242,7 +247,7 @@ struct SharedStorage {
 };
 
 template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int Cluster,
-          int TileWarpgroups>
+          int TileWarpgroups, class... Numbers>
 __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
     gemm_sm90a(const In* __restrict__ a,
                const In* __restrict__ b,
@@ -252,7 +257,8 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
                int batch,
                int m,
                int n,
-               int k) {
+               int k,
+               Numbers... numbers) {
   static_assert((TileWarpgroups == kConsumers || TileWarpgroups == 1) && TileM % (64 * TileWarpgroups) == 0,
                 "cooperative or ping-pong");
   static_assert(IsWeights || TileN / Cluster % 64 == 0, "a block copies whole parts of 64 columns");
@@ -308,6 +314,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
     const int group = warp / 4 - 1, thread = threadIdx.x % 128;
     const int order = TileWarpgroups == 1 ? group : 0, part = TileWarpgroups == 1 ? 0 : group;
     const TensorMap* const map = memory.map;
+    const Activation activation{numbers...};
     if (map != nullptr) acquire_tensor_map(map);
     const auto release = [&](int stage) {
       if constexpr (Cluster > 1) {
@@ -337,7 +344,7 @@ __global__ void CUDA_KERNELS_CLUSTER(Cluster) __launch_bounds__(kGemmThreads, 1)
 #pragma unroll
       for (int i = 0; i < parts; ++i) {
         const WarpTile rows{row + (part + i) * 64 + warp % 4 * 16, column, matrix, m, n};
-        epilogue<In, Out, Activation, TileN>(accumulators[i], memory.staging[warp - 4], map, bias, residual, c, rows);
+        epilogue<In, Out, TileN>(activation, accumulators[i], memory.staging[warp - 4], map, bias, residual, c, rows);
       }
     }
     // Keep shared memory until TMA has read it, and a claimed map's slot until everything is stored.

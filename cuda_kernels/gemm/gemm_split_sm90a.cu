@@ -34,7 +34,7 @@ struct SplitKStorage {
 template <int TileM>
 constexpr int kSplitKThreads = 2 * TileM + 64;  // consumer warpgroups, two producer warps
 
-template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int SplitK>
+template <class In, class Out, class Activation, bool IsWeights, int TileM, int TileN, int Stages, int SplitK, class... Numbers>
 __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<TileM>, 1)
     gemm_split_sm90a(const In* __restrict__ a,
                      const In* __restrict__ b,
@@ -44,7 +44,8 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<Ti
                      int batch,
                      int m,
                      int n,
-                     int k) {
+                     int k,
+                     Numbers... numbers) {
   using SharedStorage = SplitKStorage<TileM, TileN, Stages>;
   constexpr int threads = 2 * TileM;        // of consumers
   constexpr int pitch = TileN + 8;          // of partial sums in shared memory: rows begin in different banks
@@ -141,6 +142,7 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<Ti
         n % 4 == 0 && ((reinterpret_cast<unsigned long long>(c) | reinterpret_cast<unsigned long long>(residual)) %
                        (4 * sizeof(Out))) == 0;
     constexpr int pieces = TileN / 4;  // of a row
+    const Activation activation{numbers...};
 #pragma unroll 2
     for (int unit = threadIdx.x; unit < count * pieces; unit += threads) {
       const int at = unit / pieces, piece = unit % pieces * 4, from = column + piece;
@@ -158,9 +160,9 @@ __global__ void CUDA_KERNELS_CLUSTER(SplitK) __launch_bounds__(kSplitKThreads<Ti
       for (int j = 0; j < 4; ++j) {
         if (from + j < n) {
           if (bias != nullptr) values[j] += static_cast<float>(bias[from + j]);
-          if (residual != nullptr) values[j] += static_cast<float>(residual[place + j]);
+          if (residual != nullptr) values[j] = activation.joined(values[j], static_cast<float>(residual[place + j]), from + j);
         }
-        results[j] = static_cast<Out>(Activation::template of<Out>(values[j]));
+        results[j] = static_cast<Out>(activation.template of<Out>(values[j], min(from + j, n - 1)));
       }
       if (packs) {
         if constexpr (sizeof(Out) == 4) {

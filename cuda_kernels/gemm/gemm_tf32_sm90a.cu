@@ -21,7 +21,7 @@
 
 namespace cuda_kernels {
 
-template <class Activation, int TileM, int Stages>
+template <class Activation, int TileM, int Stages, class... Numbers>
 __global__ void __launch_bounds__(kGemmThreads, 1) gemm_tf32_sm90a(const float* __restrict__ a,
                                                                    const float* __restrict__ b,
                                                                    const float* __restrict__ bias,
@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(kGemmThreads, 1) gemm_tf32_sm90a(const float* 
                                                                    int batch,
                                                                    int m,
                                                                    int n,
-                                                                   int k) {
+                                                                   int k,
+                                                                   Numbers... numbers) {
   constexpr int width = 64 * kConsumers, step = kStageK<float>;  // columns of a tile; k of a stage
   struct Storage {
     Pipeline<TileM, width, Stages, kConsumers> pipeline;
@@ -128,6 +129,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1) gemm_tf32_sm90a(const float* 
         if (i + 1 < steps) multiply(1, false, i + 2 >= steps);
       }
       fence_registers(sums);
+      const Activation activation{numbers...};
       tiles.place(index, 0, matrix, row, column);
       const long long before = static_cast<long long>(matrix) * m;
 #pragma unroll
@@ -140,8 +142,8 @@ __global__ void __launch_bounds__(kGemmThreads, 1) gemm_tf32_sm90a(const float* 
           if (of_m >= m || of_n >= n) continue;
           const long long at = (before + of_m) * n + of_n;
           float value = sums[i / 2 * 4 + h * 2 + i % 2] + added;
-          if (residual != nullptr) value += residual[at];
-          c[at] = Activation::template of<float>(value);
+          if (residual != nullptr) value = activation.joined(value, residual[at], of_n);
+          c[at] = activation.template of<float>(value, of_n);
         }
       }
     }

@@ -1,29 +1,36 @@
 // Activation functions, applied to f32 results. To be included by kernels: #include "../include/activation.cuh".
-// Each is a type, for use as a template argument; `Out` is the type that the kernel writes.
+// Each is a type, for use as a template argument; `Out` is the type that the kernel writes. After a product `joined` is what
+// becomes of a sum and the residual, if there is one, before `of` is applied; both are told the column of the result, which
+// functions of the user's read vectors at (epilogue.cuh).
 #pragma once
 
+#include "epilogue.cuh"
 #include "exponential.cuh"
 
 namespace cuda_kernels {
 
-struct Identity {
+struct OfSum {
+  static __device__ __forceinline__ float joined(float x, float residual, int) { return x + residual; }
+};
+
+struct Identity : OfSum {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return x;
   }
 };
 
 // NaN stays NaN.
-struct Relu {
+struct Relu : OfSum {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return x < 0.0f ? 0.0f : x;
   }
 };
 
-struct Silu {
+struct Silu : OfSum {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return __fdividef(x, 1.0f + __expf(-x));
   }
 };
@@ -47,17 +54,17 @@ __device__ __forceinline__ float gelu_of_16_bits(float x) {
   return fmaxf(x, 0.0f) - a * (above * t) * exponential(-0.5f * a * a);
 }
 
-struct GeluErf {
+struct GeluErf : OfSum {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return sizeof(Out) == 2 ? gelu_of_16_bits(x) : gelu_of(x);
   }
 };
 
 // 0.5 * (1 + tanh(u)) is 1 / (1 + exp(-2 u)), which loses no digits where tanh(u) is almost -1.
-struct GeluTanh {
+struct GeluTanh : OfSum {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     const float u = 0.79788456080286536f * (x + 0.044715f * x * x * x);
     return __fdividef(x, 1.0f + __expf(-2.0f * u));
   }
@@ -66,21 +73,21 @@ struct GeluTanh {
 // CLIP's GELU, with a sigmoid for the normal distribution.
 struct QuickGelu {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return __fdividef(x, 1.0f + __expf(-1.702f * x));
   }
 };
 
 struct Sigmoid {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return __fdividef(1.0f, 1.0f + __expf(-x));
   }
 };
 
 struct SquaredRelu {
   template <class Out>
-  static __device__ __forceinline__ float of(float x) {
+  static __device__ __forceinline__ float of(float x, int = 0) {
     return x < 0.0f ? 0.0f : x * x;
   }
 };

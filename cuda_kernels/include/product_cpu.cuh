@@ -25,12 +25,13 @@ struct Finish {
   const Out* residual;
   Out* c;
   int n;
+  Activation activation;
 
   __device__ __forceinline__ void operator()(float value, int row, int column) const {
     const long long at = static_cast<long long>(row) * n + column;
     if (bias != nullptr) value += static_cast<float>(bias[column]);
-    if (residual != nullptr) value += static_cast<float>(residual[at]);
-    c[at] = static_cast<Out>(Activation::template of<Out>(value));
+    if (residual != nullptr) value = activation.joined(value, static_cast<float>(residual[at]), column);
+    c[at] = static_cast<Out>(activation.template of<Out>(value, column));
   }
 };
 

@@ -284,9 +284,10 @@ __device__ __forceinline__ void store_unit(T* to, const float* values) {
 // The epilogue: accumulators plus bias and residual, through the activation, to one of the results [m, n]. They go through
 // the shared memory of the stages, as many rows of fragments at once as fit. So each thread writes adjacent elements,
 // and the accumulators of warps that slice k are reduced.
-template <class Activation, class Mainloop, class In, class Out>
-__device__ __forceinline__ void epilogue(const float (&accumulators)[Mainloop::rows][Mainloop::columns][4], unsigned char* stages,
-                                       const In* bias, const Out* residual, Out* c,
+template <class Mainloop, class Activation, class In, class Out>
+__device__ __forceinline__ void epilogue(const Activation& activation,
+                                       const float (&accumulators)[Mainloop::rows][Mainloop::columns][4],
+                                       unsigned char* stages, const In* bias, const Out* residual, Out* c,
                                        const typename Mainloop::Tile& tile, int m, int n) {
   constexpr int rows = Mainloop::rows, columns = Mainloop::columns, warps_k = Mainloop::warps_k;
   constexpr int apart = columns * 8 + 8, units = columns * 8 / kUnit;  // padded, so that rows start in different banks
@@ -341,9 +342,9 @@ __device__ __forceinline__ void epilogue(const float (&accumulators)[Mainloop::r
         }
         if (residual != nullptr) {
           load_unit(residual + at, others);
-          for (int e = 0; e < kUnit; ++e) values[e] += others[e];
+          for (int e = 0; e < kUnit; ++e) values[e] = activation.joined(values[e], others[e], column + e);
         }
-        for (int e = 0; e < kUnit; ++e) values[e] = Activation::template of<Out>(values[e]);
+        for (int e = 0; e < kUnit; ++e) values[e] = activation.template of<Out>(values[e], column + e);
         store_unit(c + at, values);
       } else {
 #pragma unroll 1
@@ -351,8 +352,8 @@ __device__ __forceinline__ void epilogue(const float (&accumulators)[Mainloop::r
           float value = from[e];
           for (int other = 1; other < warps_k; ++other) value += from[other * warps * at_once * 16 * apart + e];
           if (bias != nullptr) value += static_cast<float>(bias[column + e]);
-          if (residual != nullptr) value += static_cast<float>(residual[at + e]);
-          c[at + e] = static_cast<Out>(Activation::template of<Out>(value));
+          if (residual != nullptr) value = activation.joined(value, static_cast<float>(residual[at + e]), column + e);
+          c[at + e] = static_cast<Out>(activation.template of<Out>(value, column + e));
         }
       }
     }

@@ -14,18 +14,20 @@ template <int TileN>
 constexpr int kPitch = TileN + 4;
 
 // Stores a tile of 16 bits without a residual: through the activation, and packed, transposed by stmatrix.
-template <class Activation, int TileM, int TileN, class In, class Out, class Tile>
-__device__ __forceinline__ void store_packed(Out* packed, const float (&accumulators)[TileM / 2], const In* bias, Out* c,
-                                             const Tile& tile, int m, int n) {
+template <int TileM, int TileN, class Activation, class In, class Out, class Tile>
+__device__ __forceinline__ void store_packed(const Activation& activation, Out* packed, const float (&accumulators)[TileM / 2],
+                                             const In* bias, Out* c, const Tile& tile, int m, int n) {
   static_assert(TileM % 16 == 0, "what stmatrix stores at once");
   constexpr int pitch = TileN + kPack<Out>, threads = 2 * TileN, pieces = TileN / kPack<Out>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, height = min(TileM, m - tile.m);
   if (threadIdx.x < threads) {
     float of_bias[2] = {};
+    int columns[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int column = tile.n + warp * 16 + lane / 4 + half * 8;
-      if (bias != nullptr && column < n) of_bias[half] = static_cast<float>(bias[column]);
+      columns[half] = tile.n + warp * 16 + lane / 4 + half * 8;
+      if (bias != nullptr && columns[half] < n) of_bias[half] = static_cast<float>(bias[columns[half]]);
+      columns[half] = min(columns[half], n - 1);
     }
     const unsigned to = shared_address(packed + (lane / 16 * 8 + lane % 8) * pitch + warp * 16 + lane / 8 % 2 * 8);
 #pragma unroll
@@ -34,8 +36,8 @@ __device__ __forceinline__ void store_packed(Out* packed, const float (&accumula
       unsigned both[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        both[e] = packed_pair<Out>(Activation::template of<Out>(accumulators[4 * i + 2 * e] + of_bias[e % 2]),
-                                   Activation::template of<Out>(accumulators[4 * i + 2 * e + 1] + of_bias[e % 2]));
+        both[e] = packed_pair<Out>(activation.template of<Out>(accumulators[4 * i + 2 * e] + of_bias[e % 2], columns[e % 2]),
+                                   activation.template of<Out>(accumulators[4 * i + 2 * e + 1] + of_bias[e % 2], columns[e % 2]));
       asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
                        to + static_cast<unsigned>(i * 8 * pitch * sizeof(Out))),
                    "r"(both[0]), "r"(both[1]), "r"(both[2]), "r"(both[3])
@@ -66,13 +68,14 @@ __device__ __forceinline__ void store_packed(Out* packed, const float (&accumula
 // Reduces the accumulators of the SplitK blocks that share the k of a tile, TileM rows of TileN columns of C, and stores it:
 // through shared memory, where each block has its sums, transposed. Each reduces a part of the rows, in the order of the
 // blocks. The first 2 * TileN threads have accumulators; all call. Blocks are `apart` apart in the cluster, from `base` on.
-template <class Activation, int TileM, int TileN, int SplitK, class In, class Out, class Tile>
-__device__ __forceinline__ void store_tile(float* sums, const float (&accumulators)[TileM / 2], const In* bias, const Out* residual,
-                                           Out* c, const Tile& tile, int m, int n, int block, int base, int apart) {
+template <int TileM, int TileN, int SplitK, class Activation, class In, class Out, class Tile>
+__device__ __forceinline__ void store_tile(const Activation& activation, float* sums, const float (&accumulators)[TileM / 2],
+                                           const In* bias, const Out* residual, Out* c, const Tile& tile, int m, int n,
+                                           int block, int base, int apart) {
   constexpr int pitch = kPitch<TileN>, threads = 2 * TileN;
   if constexpr (sizeof(Out) == 2 && SplitK == 1) {
     if (residual == nullptr) {
-      store_packed<Activation, TileM, TileN>(reinterpret_cast<Out*>(sums), accumulators, bias, c, tile, m, n);
+      store_packed<TileM, TileN>(activation, reinterpret_cast<Out*>(sums), accumulators, bias, c, tile, m, n);
       return;
     }
   }
@@ -122,9 +125,9 @@ __device__ __forceinline__ void store_tile(float* sums, const float (&accumulato
       if (residual != nullptr) {
         float others[kUnit];
         load_unit(residual + place(row, column), others);
-        for (int e = 0; e < kUnit; ++e) values[e] += others[e];
+        for (int e = 0; e < kUnit; ++e) values[e] = activation.joined(values[e], others[e], column + e);
       }
-      for (int e = 0; e < kUnit; ++e) values[e] = Activation::template of<Out>(values[e]);
+      for (int e = 0; e < kUnit; ++e) values[e] = activation.template of<Out>(values[e], column + e);
       store_unit(c + place(row, column), values);
     }
   } else if (threadIdx.x < threads) {
@@ -144,8 +147,8 @@ __device__ __forceinline__ void store_tile(float* sums, const float (&accumulato
         for (int other = 1; other < SplitK; ++other) value += parts[other];
       }
       value += of_bias;
-      if (residual != nullptr) value += static_cast<float>(residual[place(row, column)]);
-      c[place(row, column)] = static_cast<Out>(Activation::template of<Out>(value));
+      if (residual != nullptr) value = activation.joined(value, static_cast<float>(residual[place(row, column)]), column);
+      c[place(row, column)] = static_cast<Out>(activation.template of<Out>(value, column));
     }
   }
   // A block must not exit while others read its sums.

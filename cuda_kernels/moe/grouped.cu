@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(32 * WarpsM * WarpsN * WarpsK) grouped(const T
   } else {
     Mainloop(mainloop).run(Multiply<T, Mainloop::rows, Mainloop::columns>{accumulators});
   }
-  epilogue<Identity, Mainloop>(accumulators, stages, static_cast<const T*>(nullptr), residual, c, tile, group.rows, n);
+  epilogue<Mainloop>(Identity{}, accumulators, stages, static_cast<const T*>(nullptr), residual, c, tile, group.rows, n);
 }
 
 }  // namespace cuda_kernels

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kLanes * Warps) grouped_cpu(const T* __restric
   compute_tile<IsWeights, Warps, TileK>(
       a + before * k, b + (has_weights ? static_cast<long long>(group.number) * n * k : 0), blockIdx.x % tiles_n * kLanes,
       min(group.rows - first_m, tile_m), n, has_weights ? k : 0,
-      Finish<Identity, T, T>{nullptr, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
+      Finish<Identity, T, T>{nullptr, residual == nullptr ? nullptr : residual + before * n, c + before * n, n, {}});
 }
 
 template <class T, bool IsWeights>
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kLanes) grouped_few_rows_cpu(const T* __restri
   compute_few_rows<IsWeights>(
       a + before * k, b + (has_weights ? static_cast<long long>(number) * n * k : 0), blockIdx.x % blocks * width, count, n,
       has_weights ? k : 0,
-      Finish<Identity, T, T>{nullptr, residual == nullptr ? nullptr : residual + before * n, c + before * n, n});
+      Finish<Identity, T, T>{nullptr, residual == nullptr ? nullptr : residual + before * n, c + before * n, n, {}});
 }
 
 }  // namespace cuda_kernels
