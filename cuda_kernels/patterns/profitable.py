@@ -47,7 +47,11 @@ def by_kernel() -> dict[str, Rules]:
     on_gpus, on_cpus = _convolutions()
     elements = cd.batch * cd.dim("columns")
     return {
-        **{name: {"cpu": _product(form[0])} for name, form in CHOICES.items() if _is_f32(name)},
+        **{
+            name: {"cpu": product_on_cpus(form[0])}
+            for name, form in CHOICES.items()
+            if _is_f32(name)
+        },
         **{f"{name}_f32": {"cpu": [elements >= _SMALL_ROWS]} for name in _ROWS},
         "convolution_2d_f32": {"cpu": on_cpus},
         "convolution_2d_f16": {"cuda": on_gpus},
@@ -59,8 +63,11 @@ def _is_f32(name: str) -> bool:
     return name.endswith("_f32") and "16" not in name
 
 
-def _product(layout: str) -> list[Condition]:
-    """Where a has one row, the kernel reads b the faster. IREE is less exact in 16 bits."""
+def product_on_cpus(layout: str) -> list[Condition]:
+    """Where products of f32 are faster: where a has one row, the kernel reads b the faster.
+
+    IREE is less exact in 16 bits.
+    """
     is_batch = layout.startswith("batch")
     rows, products = (cd.dim("m"), cd.batch) if is_batch else (cd.batch, as_expr(1))
     return [_unless(rows > 1, products * rows * cd.dim("n") * cd.dim("k") < _SMALL_PRODUCT)]
