@@ -19,7 +19,6 @@ from custom_dispatch.frontends.torch.decompositions import WholeAttention
 from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.importer import Rewrites, import_pattern
 from custom_dispatch.frontends.torch.refusals import quiet_tracing
-from custom_dispatch.frontends.torch.scalars import with_other_numbers
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import kernels_of
 from custom_dispatch.kernel.function import Function
@@ -282,14 +281,6 @@ def _traced(
     given = example_values(pattern, names, leading, which)
 
     def trace() -> str | torch.export.ExportedProgram:
-        if which:
-            text = _traced(pattern, function, names, leading, 0)
-            before = example_values(pattern, names, leading)
-            known = isinstance(text, str) and with_other_numbers(
-                text, function, names, before, given
-            )
-            if known:
-                return known
         program = _exported(pattern, function, names, leading, which)
         module, held = import_pattern(program, ir.Context())
         # What operators of other packages give may change while the function stays as it is.
