@@ -23,7 +23,7 @@ ALLOWED_SKIPS = (
     r"\bGPU\b|CUDA device|NVIDIA driver",
     r"\baarch64 Python\b",  # of another architecture
     # Each brings a compiler and CUDA of its own, and not the same one.
-    r"^(Numba|Warp|CuTe DSL|CUDA Tile) is not installed$",
+    r"^(Numba|Warp|CuTe DSL|CUDA Tile|TileLang) is not installed$",
 )
 
 

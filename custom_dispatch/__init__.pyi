@@ -4,6 +4,7 @@
 from custom_dispatch import jax as jax
 from custom_dispatch import onnx as onnx
 from custom_dispatch import prebuilt as prebuilt
+from custom_dispatch import tilelang as tilelang
 from custom_dispatch import torch as torch
 from custom_dispatch import triton as triton
 from custom_dispatch.compilation import compile as compile  # noqa: A004 - cd.compile

@@ -15,7 +15,7 @@ from custom_dispatch.installation import require
 from custom_dispatch.kernel.consistency import in_order
 from custom_dispatch.kernel.expr import Constant, Expr
 from custom_dispatch.kernel.kernel import Kernel
-from custom_dispatch.kernel.layouts import enough_blocks, layouts
+from custom_dispatch.kernel.layouts import Layout, enough_blocks, layouts
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer, Operand, Scalar
 from custom_dispatch.kernel.sources import Produced
@@ -55,7 +55,7 @@ class Function:
 
     def _compiled(self, kernel: str, arch: Arch) -> tuple[str, str]:
         try:
-            return _COMPILERS[self.language](self, arch)
+            return self._code(arch)
         except Exception as error:  # they raise many kinds, and the user's own code runs in them
             language = layouts()[self.language].language
             raise SourceError(
@@ -63,6 +63,10 @@ class Function:
                 next_step="correct what it says:",
                 log=excerpt(str(error) or type(error).__name__),
             ) from error
+
+    def _code(self, arch: Arch) -> tuple[str, str]:
+        """PTX, and the kernel's name in it, where that is not its only one."""
+        return _COMPILERS[self.language](self, arch)
 
 
 def _numba(asked: Function, arch: Arch) -> tuple[str, str]:
@@ -153,6 +157,14 @@ def _tile(asked: Function, arch: Arch) -> tuple[str, str]:
 _COMPILERS = {"numba": _numba, "warp": _warp, "cute": _cute, "tile": _tile}
 
 
+def required(name: str) -> Layout:
+    """A language's layout; `ToolNotFoundError` if it is not there, or of an untried release."""
+    layout = layouts()[name]
+    releases = layout.releases[0], layout.releases[1]
+    require(layout.package, layout.language, f"cd.{name}", releases, name)
+    return layout
+
+
 class Language:
     """A language whose functions are kernels. `name`: as `layouts.toml` calls it."""
 
@@ -184,9 +196,7 @@ class Language:
         Raises `ToolNotFoundError`: the language is not there, or of a release that was not tried.
         Raises `DeclarationError`: operands do not fit the function, or what `cd.Kernel` raises.
         """
-        layout = layouts()[self._name]
-        releases = layout.releases[0], layout.releases[1]
-        require(layout.package, layout.language, f"cd.{self._name}", releases, self._name)
+        layout = required(self._name)
         function = getattr(fn, "_pyfunc", fn)  # of CUDA Tile
         own = str(getattr(function, "__name__", None) or getattr(fn, "key", "kernel"))
         if not callable(function):

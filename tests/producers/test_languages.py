@@ -1,4 +1,4 @@
-"""Functions of Numba, Warp, CuTe DSL and CUDA Tile as kernels: `cd.numba` and so on.
+"""Functions of Numba, Warp, CuTe DSL, CUDA Tile and TileLang as kernels: `cd.numba` and so on.
 
 Where a language is installed, its own compiler runs; elsewhere what does not need it is tested.
 """
@@ -23,6 +23,7 @@ from custom_dispatch.kernel.layouts import layouts
 
 k = cd.dim("k")
 MODULES = {"numba": "numba.cuda", "warp": "warp", "cute": "cutlass", "tile": "cuda.tile"}
+MODULES["tilelang"] = "tilelang"
 SIZES = [(1, 1), (7, 33), (64, 128), (3, 1001)]
 FUNCTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "numba": {
@@ -135,8 +136,8 @@ def test_the_compilers_own_words() -> None:
     assert "No implementation of function" in caught.value.log
 
 
-@pytest.mark.parametrize("version", [None, "0.1.0", "99.0"])
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("version", [None, "0.0.9", "99.0"])
+@pytest.mark.parametrize("language", [*LANGUAGES, "tilelang"])
 def test_a_language_that_is_missing_or_unknown(
     language: str, version: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +199,67 @@ def test_constants_of_cute_between_operands() -> None:
     np.testing.assert_allclose(made.on("cpu")(x, -4), 3 * x - 4, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+def tilelang_product(**given: Any) -> cd.Kernel:
+    operands = [
+        cd.In("b", "f16", [k, n]),
+        cd.In("a", "f16", [m, k]),
+        cd.Out("c", "f16", [m, n]),
+    ]
+    return cd.tilelang.kernel(function("tilelang", "product"), **{"operands": operands} | given)
+
+
+def test_functions_of_tilelang_say_how_they_are_launched() -> None:
+    made = tilelang_product()
+    assert [str(each) for each in made.grid] == ["(n + 63) // 64", "(m + 63) // 64", "1"]
+    assert [item.name for item in made.operands] == [*"abckmn"]
+    assert (made.name, made.block, made.dynamic_shared_memory) == ("product", (128, 1, 1), 16384)
+    operands = [cd.In("x", "f32", [m, n]), cd.Out("out", "f32", [m])]
+    row_sum = cd.tilelang.kernel(function("tilelang", "row_sum"), operands=operands)
+    saxpy = cd.tilelang.kernel(function("tilelang", "saxpy"), **SAXPY)
+    assert [item.name for item in saxpy.operands] == ["y", "x", "out", "a", "n"]  # the function's
+    library = cd.build([made, row_sum, saxpy], ["cuda:sm_80", "cuda:sm_90a"])
+    assert {item.target.symbol for item in library.objects} == {"sm_80", "sm_90a"}
+    random = np.random.default_rng()
+    for target in ("cpu", "cpu:checked"):
+        for rows, columns in SIZES[:3]:
+            x = random.random((rows, columns), np.float32)
+            np.testing.assert_allclose(row_sum.on(target)(x), x.sum(1), rtol=1e-5)
+        x, y = random.random((2, 1001), np.float32)
+        np.testing.assert_allclose(saxpy.on(target)(y, x, 2), 2 * x + y, rtol=1e-6)
+    a, b = (random.random(size).astype("e") for size in ((40, 64), (64, 72)))
+    wanted = a.astype("f") @ b.astype("f")
+    np.testing.assert_allclose(np.asarray(made.on("cpu")(a, b), "f"), wanted, rtol=3e-3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [([m, n], "f16"), ([k, n], "f32"), ([k, n, 1], "f16"), ([k, 64], "f16")]
+)
+def test_operands_that_are_not_as_tilelang_has_them(shape: Any, dtype: str) -> None:
+    operands = [cd.In("a", "f16", [m, k]), cd.In("b", dtype, shape), cd.Out("c", "f16", [m, n])]
+    with pytest.raises(DeclarationError) as caught:
+        tilelang_product(operands=operands)
+    assert caught.value.found.startswith("Kernel `product`: `")
+    assert caught.value.next_step == "correct the operand; sizes of one name are one dim."
+
+
+def test_operands_of_tilelang_that_are_missing() -> None:
+    with pytest.raises(DeclarationError, match="`b` is missing"):
+        tilelang_product(operands=[cd.In("a", "f16", [m, k]), cd.Out("c", "f16", [m, n])])
+
+
+def test_a_grid_of_tilelang_that_is_computed_in_other_ways() -> None:
+    doubled = function("tilelang", "doubled")
+    operands = [cd.In("x", "f32", [n]), cd.Out("out", "f32", [n])]
+    with pytest.raises(DeclarationError) as caught:
+        cd.tilelang.kernel(doubled, operands=operands)
+    assert caught.value.found == "Kernel `doubled`: TileLang computes its grid by Min."
+    assert caught.value.next_step == "write grid=[...]."
+    made = cd.tilelang.kernel(doubled, operands=operands, grid=3)
+    x = np.random.default_rng().random(1000, np.float32)
+    np.testing.assert_array_equal(made.on("cpu")(x), 2 * x)
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "tilelang"])
 def test_what_is_no_function_is_refused(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(languages, "require", lambda *_: None)
     with pytest.raises(DeclarationError) as caught:
