@@ -15,7 +15,8 @@ from custom_dispatch.errors import CallError, CustomDispatchError, DeclarationEr
 from custom_dispatch.files import exists, is_directory, is_file
 from custom_dispatch.installation import install_command
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import kernels_of
+from custom_dispatch.kernel.declared import check_declared, kernels_of
+from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import chosen, type_name
 
@@ -47,13 +48,16 @@ def choice_in(subject: str, name: str | None, option: str = "--choice NAME") -> 
 
 
 def load_kernels(names: tuple[str, ...]) -> list[Kernel | Choice]:
-    """Every kernel and choice that the modules or files declare, in their order, each once.
+    """Every kernel and choice that the modules or files declare, in their order, each once; and the
+    kernels of functions.
 
     They are at the module's top level, those in lists, tuples and dicts among them.
     """
     found: list[Kernel | Choice] = []
     for name in names:
-        kernels = [item for item in _held(import_named(name)) if isinstance(item, Kernel | Choice)]
+        every = _held(import_named(name))
+        declared = (each for each in every if isinstance(each, Kernel | Choice | Function))
+        kernels = [check_declared(each, name) for each in declared]
         if not kernels:
             raise DeclarationError(
                 f"`{name}` declares no kernel.",

@@ -100,6 +100,7 @@ class Function(Callee):
         names = [item.name for item in (*self.arguments, *self.results)]
         twice = [f"`{each}` twice" for each in names if names.count(each) > 1]
         overload = sources.cpp_name(self.entry).parameters is not None
+        _require(bool(self.operands), self, "no operands", "one at least: calls have its shape")
         _require(not overload, self, f"parameter types in its entry `{entry}`", "a name alone")
         _require(not twice, self, "".join(twice[:1]), "a name for each operand and result")
         _require(

@@ -29,14 +29,14 @@ def define_functions(module: ir.Module, functions: Mapping[str, Function]) -> No
 
     `functions`: by symbol. Where the model has no such declaration, nothing is done.
     """
-    code: dict[str, ScalarCode] = {}
+    code: dict[Function, ScalarCode] = {}
     for op in functions_of(module):
         function = functions.get(name_of(op))
         if function is None or not is_declaration(op):
             continue
-        if function.name not in code:
-            code[function.name] = translate(function_ptx(function), function)
-        text = _written(function, op, code[function.name])
+        if function not in code:
+            code[function] = translate(function_ptx(function), function)
+        text = _written(function, op, code[function])
         added = parse_content(text.encode(), "The generated IR")
         moved = ir.Module.parse(str(added), module.context)
         module.body.append(moved.body.operations[0])
@@ -60,82 +60,129 @@ def refuse_doubles(module: ir.Module, target: Target) -> None:
 
 
 def _written(function: Function, op: ir.Operation, code: ScalarCode) -> str:
-    """The text of a function that computes each element, for a declaration of a model's."""
+    """The text of a function that computes each element, for a declaration of a model's; or of one
+    of numbers, which may be called in the body of a loop: to combine two of them, or for an index.
+    """
     kind = type_of(op)
-    inputs = _sizes(function, function.arguments, kind.inputs, numbers=True)
-    outputs = _sizes(function, function.results, kind.results)
-    if len({*outputs}) != 1 or outputs[0] is None:
+    inputs = _sizes(function, "operands", function.arguments, kind.inputs)
+    outputs = _sizes(function, "results", function.results, kind.results)
+    if len({*outputs}) != 1:
         raise _refusal(function, "results of several shapes", "one shape for all results")
-    shape = outputs[0]
-    loops = [f"d{dim}" for dim in range(len(shape))]
-    head, tensors, maps, elements, lines = [], [], [], [], []
-    sizes = {dim: f"%s{dim}" for dim, size in enumerate(shape) if size is not None}
-    lines += [f"{name} = arith.constant {shape[dim]} : index" for dim, name in sizes.items()]
-    for index, (own, given) in enumerate(zip(inputs, kind.inputs, strict=True)):
-        number, item = code.arguments[index], function.arguments[index]
-        head.append(f"{number if own is None else f'%t{index}'}: {given}")
-        if own is None:
-            continue
-        places = []
-        first = len(shape) - len(own)
-        for axis, size in enumerate(own):
-            dim = first + axis
-            if not (first >= 0 and (size == 1 or None in (size, shape[dim]) or size == shape[dim])):
-                fitting = "sizes that broadcast to those of the results, as numpy has it"
-                raise _refusal(function, f"{given} for `{item.name}`", fitting)
-            is_spread = size == 1 and shape[dim] != 1
-            places.append("0" if is_spread else loops[dim])
-            if is_spread or None not in (size, shape[dim]):
+    (shape,) = {*outputs}
+    if shape is None:
+        pairs = zip(code.arguments, kind.inputs, inputs, strict=True)
+        head = [f"{name}: {given}" for name, given, sizes in pairs if sizes is None]
+        if len(head) < len(inputs):
+            raise _refusal(function, "a tensor, and results that are none", "tensors, or numbers")
+        return _function(op, head, [*code.lines], code.results)
+    places = {
+        index: _dims(function, index, own, shape)
+        for index, own in enumerate(inputs)
+        if own is not None
+    }
+    sizes, lines = _compared(function, kind, shape, places)
+    tensors = [f"%t{index}" for index in places]
+    given = [str(kind.inputs[index]) for index in places]
+    empties = [f"%e{index}" for index in range(len(outputs))]
+    kinds, types = list(map(str, kind.results)), [item.dtype.mlir for item in function.results]
+    loops = range(len(shape))
+    maps = [_map(loops, dims) for dims in (*places.values(), *[loops] * len(kinds))]
+    elements = [f"{code.arguments[i]}: {function.arguments[i].dtype.mlir}" for i in places]
+    elements += [f"{name}_o: {each}" for name, each in zip(empties, types, strict=True)]
+    parallel = comma(['"parallel"'] * len(loops))
+    lines += [
+        *(f"{n} = tensor.empty({sizes}) : {t}" for n, t in zip(empties, kinds, strict=True)),
+        f"%g:{len(kinds)} = linalg.generic {{indexing_maps = [{comma(maps)}], iterator_types = "
+        f"[{parallel}]}} {f'ins({comma(tensors)} : {comma(given)}) ' if tensors else ''}"
+        f"outs({comma(empties)} : {comma(kinds)}) {{",
+        f"^bb0({comma(elements)}):",
+        *code.lines,
+        f"linalg.yield {comma(code.results)} : {comma(types)}",
+        f"}} -> ({comma(kinds)})",
+    ]
+    head = [
+        f"{f'%t{index}' if index in places else code.arguments[index]}: {each}"
+        for index, each in enumerate(kind.inputs)
+    ]
+    return _function(op, head, lines, [f"%g#{index}" for index in range(len(kinds))])
+
+
+def _map(loops: Sequence[int], dims: Sequence[int | None]) -> str:
+    """The affine map from loops to a tensor's axes; None is an axis that is spread."""
+    places = comma("0" if dim is None else f"d{dim}" for dim in dims)
+    return f"affine_map<({comma(f'd{dim}' for dim in loops)}) -> ({places})>"
+
+
+def _dims(function: Function, index: int, own: Sizes, shape: Sizes) -> list[int | None]:
+    """The dim of the results that each axis of an operand is; None of one that is spread."""
+    found: list[int | None] = []
+    for dim, size in enumerate(own, len(shape) - len(own)):
+        if dim < 0 or not (size == 1 or None in (size, shape[dim]) or size == shape[dim]):
+            sizes = comma("?" if each is None else str(each) for each in own)
+            raise _refusal(
+                function,
+                f"sizes ({sizes}) of `{function.arguments[index].name}`",
+                "sizes that broadcast to those of the results, as numpy has it",
+            )
+        found.append(None if size == 1 and shape[dim] != 1 else dim)
+    return found
+
+
+def _compared(
+    function: Function,
+    kind: ir.FunctionType,
+    shape: Sizes,
+    places: Mapping[int, Sequence[int | None]],
+) -> tuple[str, list[str]]:
+    """The open sizes of the results, and the lines that read and compare those of operands.
+
+    `places`: by operand what `_dims` gives.
+    """
+    known = {dim: f"%s{dim}" for dim, size in enumerate(shape) if size is not None}
+    lines = [f"{name} = arith.constant {shape[dim]} : index" for dim, name in known.items()]
+    for index, dims in places.items():
+        for axis, dim in enumerate(dims):
+            if dim is None or not (shape[dim] is None or kind.inputs[index].is_dynamic_dim(axis)):
                 continue
             name = f"%n{index}_{axis}"
             lines += [
                 f"{name}_i = arith.constant {axis} : index",
-                f"{name} = tensor.dim %t{index}, {name}_i : {given}",
+                f"{name} = tensor.dim %t{index}, {name}_i : {kind.inputs[index]}",
             ]
-            if sizes.setdefault(dim, name) != name:
-                lines += _comparison(function, item, dim, name, sizes[dim])
-        tensors.append((f"%t{index}", str(given)))
-        maps.append(f"affine_map<({comma(loops)}) -> ({comma(places)})>")
-        elements.append(f"{number}: {item.dtype.mlir}")
-    if len(sizes) < len(shape):
+            if known.setdefault(dim, name) != name:
+                lines += _comparison(function, function.arguments[index], dim, name, known[dim])
+    if len(known) < len(shape):
         found = "a size of the results that is open, and that no operand has"
         raise _refusal(function, found, "an operand of that size, or a size that is known")
-    empties = [f"%e{index}" for index in range(len(outputs))]
-    open_sizes = comma(sizes[dim] for dim, size in enumerate(shape) if size is None)
-    kinds, types = list(map(str, kind.results)), [item.dtype.mlir for item in function.results]
-    maps += [f"affine_map<({comma(loops)}) -> ({comma(loops)})>"] * len(kinds)
-    elements += [f"{name}_o: {each}" for name, each in zip(empties, types, strict=True)]
-    given = f"ins({comma(n for n, _ in tensors)} : {comma(t for _, t in tensors)}) "
-    parallel = comma(['"parallel"'] * len(loops))
-    returned = f"({comma(kinds)})"
-    lines += [
-        *(f"{n} = tensor.empty({open_sizes}) : {t}" for n, t in zip(empties, kinds, strict=True)),
-        f"%g:{len(kinds)} = linalg.generic {{indexing_maps = [{comma(maps)}], iterator_types = "
-        f"[{parallel}]}} {given if tensors else ''}outs({comma(empties)} : {comma(kinds)}) {{",
-        f"^bb0({comma(elements)}):",
-        *code.lines,
-        f"linalg.yield {comma(code.results)} : {comma(types)}",
-        f"}} -> {returned}",
-        f"{op.name.partition('.')[0]}.return "
-        f"{comma(f'%g#{index}' for index in range(len(kinds)))} : {comma(kinds)}",
-    ]
-    start = f"{op.name} private @{name_of(op)}({comma(head)}) -> {returned} {{"
-    return "\n".join([start, *lines, "}"])
+    return comma(known[dim] for dim, size in enumerate(shape) if size is None), lines
+
+
+def _function(
+    op: ir.Operation, head: Sequence[str], lines: Sequence[str], results: Sequence[str]
+) -> str:
+    """The text of a function in a declaration's place.
+
+    - `head`: its arguments with their types.
+    - `results`: the values that it returns.
+    """
+    kinds = comma(map(str, type_of(op).results))
+    start = f"{op.name} private @{name_of(op)}({comma(head)}) -> ({kinds}) {{"
+    end = f"{op.name.partition('.')[0]}.return {comma(results)} : {kinds}"
+    return "\n".join([start, *lines, end, "}"])
 
 
 def _sizes(
-    function: Function, items: Sequence[Scalar], kinds: Sequence[ir.Type], *, numbers: bool = False
+    function: Function, what: str, items: Sequence[Scalar], kinds: Sequence[ir.Type]
 ) -> list[Sizes | None]:
     """The sizes of tensors, whose elements are compared with what is declared; None of a number.
 
-    `numbers`: whether there may be some.
+    `what`: what the items are: "operands".
     """
     if len(items) != len(kinds):
-        what = "operands" if numbers else "results"
         raise _refusal(function, f"{len(kinds)} {what}", str(len(items)))
     found: list[Sizes | None] = []
     for item, kind in zip(items, kinds, strict=True):
-        if numbers and str(kind) == item.dtype.mlir:
+        if str(kind) == item.dtype.mlir:
             found.append(None)
         elif isinstance(kind, ir.RankedTensorType) and str(kind.element_type) == item.dtype.mlir:
             found.append(known_sizes(kind))

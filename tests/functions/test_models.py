@@ -1,16 +1,19 @@
 """Functions called by name in models of MLIR: shapes, errors, and what IREE fuses."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import custom_dispatch as cd
+from custom_dispatch.cli.kernels import load_kernels
 from custom_dispatch.compilation import device_flags
 from custom_dispatch.errors import CallError, LinkError
 from custom_dispatch.frontends.mlir import place
 from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.plan import check_targets
-from tests.functions.functions import my_gelu
+from tests.functions.functions import declare, my_gelu
 
 BETWEEN_A_PRODUCT_AND_A_SUM = """
 func.func private @my_gelu(tensor<?x16xf32>, tensor<f32>) -> tensor<?x16xf32>
@@ -86,6 +89,48 @@ func.func @main(%x: tensor<?xf32>, %limit: tensor<?xf32>) -> tensor<?xf32> {
     )
 
 
+def test_functions_of_numbers_combine_and_index() -> None:
+    combine = declare("larger_magnitude", "f32", a="f32", b="f32")
+    mirrored = declare("mirrored", "i64", i="i64", count="i64")
+    model = """
+func.func private @larger_magnitude(f32, f32) -> f32
+func.func private @mirrored(i64, i64) -> i64
+func.func @largest(%x: tensor<?x8xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %empty = tensor.empty(%n) : tensor<?xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  %r = linalg.reduce ins(%x : tensor<?x8xf32>) outs(%start : tensor<?xf32>) dimensions = [1]
+    (%item: f32, %before: f32) {
+      %both = func.call @larger_magnitude(%item, %before) : (f32, f32) -> f32
+      linalg.yield %both : f32
+    }
+  return %r : tensor<?xf32>
+}
+func.func @backwards(%x: tensor<6xf32>) -> tensor<6xf32> {
+  %empty = tensor.empty() : tensor<6xf32>
+  %count = arith.constant 6 : i64
+  %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      outs(%empty : tensor<6xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %wide = arith.index_cast %i : index to i64
+    %other = func.call @mirrored(%wide, %count) : (i64, i64) -> i64
+    %j = arith.index_cast %other : i64 to index
+    %item = tensor.extract %x[%j] : tensor<6xf32>
+    linalg.yield %item : f32
+  } -> tensor<6xf32>
+  return %r : tensor<6xf32>
+}
+"""
+    program = cd.load(cd.compile(model, [combine, mirrored], ["cpu:host"]), "cpu")
+    x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    wanted = x[np.arange(3), np.abs(x).argmax(axis=1)]
+    np.testing.assert_array_equal(np.asarray(program.largest(x)), wanted)
+    np.testing.assert_array_equal(np.asarray(program.backwards(x[0, :6])), x[0, 5::-1])
+
+
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
@@ -96,12 +141,13 @@ func.func @main(%x: tensor<?xf32>, %limit: tensor<?xf32>) -> tensor<?xf32> {
         ),
         (
             "(tensor<3xf32>, tensor<f32>) -> tensor<4xf32>",
-            "with tensor<3xf32> for `x`.\n  expected: sizes that broadcast to those of the results",
+            "with sizes (3) of `x`.\n  expected: sizes that broadcast to those of the results",
         ),
         (
             "(tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>",
-            "with tensor<2x4xf32> for `x`.\n  expected: sizes that broadcast",
+            "with sizes (2, 4) of `x`.\n  expected: sizes that broadcast",
         ),
+        ("(tensor<4xf32>, f32) -> f32", "with a tensor, and results that are none."),
         (
             "(tensor<1xf32>, tensor<f32>) -> tensor<?xf32>",
             "with a size of the results that is open, and that no operand has.",
@@ -129,6 +175,11 @@ func.func @main(%x: tensor<4xf32>, %limit: tensor<f32>) -> tensor<4xf32> {
     x = np.arange(4, dtype=np.float32)
     found = cd.load(compiled, "cpu").main(x, np.float32(1.5))
     np.testing.assert_allclose(np.asarray(found), gelu(x, 1.5), atol=1e-6)
+
+
+def test_the_command_line_finds_functions() -> None:
+    found = load_kernels((str(Path(__file__).with_name("functions.py")),))
+    assert my_gelu.name in [kernel.name for kernel in found]
 
 
 def test_a_call_by_itself_runs_the_kernel_form() -> None:

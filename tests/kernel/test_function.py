@@ -20,6 +20,7 @@ def declare(**parts: Any) -> cd.Function:
     [
         ({"operands": X}, "operands has a value of type cd.Scalar"),
         ({"operands": [3]}, "operands has 3."),
+        ({"operands": []}, "has no operands."),
         ({"operands": [cd.Scalar("x", "f8E5M2")]}, "operands has Scalar(x: f8E5M2)."),
         ({"operands": [cd.Scalar("x", "i32", cd.dim("n"))]}, "operands has Scalar(x: i32 = n)."),
         (
