@@ -206,7 +206,7 @@ class Bench:
                 arguments.append(value)
                 push_scalar(plain, value, kind.dtype, "a scalar")
                 continue
-            view = to_device(device, numpy.asarray(value), kind.dtype)
+            view = to_device(self.function.open_device, numpy.asarray(value), kind.dtype)
             plain.push_ref(view)
             arguments.append(rt.DeviceArray(device, view, implicit_host_transfer=False))
         function, context, vm_function = self.function, self._context, self._vm_function
