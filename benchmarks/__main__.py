@@ -29,6 +29,7 @@ NEEDS = {
     "gpu.limiters": "a GPU and ncu, to run",
     "gpu.sanitize": "a GPU and compute-sanitizer, to run",
     "gpu.scratch": "a GPU, to run",
+    "gpu.tensor_maps": "a GPU and PyTorch, to run; TileLang, to build",
     "gpu.triton_kernels": "a GPU, PyTorch and Triton, to run",
     "pages.kernels": "matplotlib, for --pictures",
 }

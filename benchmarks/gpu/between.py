@@ -394,7 +394,7 @@ def run(directory: Path, name: str) -> dict[str, Any]:
 
 
 def _where(is_one: Callable[[str], bool], found: Counter[str]) -> Counter[str]:
-    return Counter({name: each for name, each in found.items() if is_one(name)})
+    return Counter({name: each for name, each in found.items() if each and is_one(name)})
 
 
 _OF_STUBS = ("arange", "elementwise_kernel_with_index", "direct_copy_kernel")
