@@ -173,6 +173,8 @@ def main() -> int:
     print("\n".join(refused))
     print(reasons.most_common())
     compared = compare(translated, given.compare)
+    every = (counts["scalar: translate"] + counts["vector: translate"]) / counts["device functions"]
+    print(f"{every:.3f} of all device functions translate, those of threads and memory among them")
     share = counts["scalar: translate"] / max(counts["scalar: compile alone"], 1)
     print(f"{share:.3f} of the scalar ones that compile alone translate (bar {BAR})")
     if given.save:

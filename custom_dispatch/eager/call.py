@@ -14,7 +14,6 @@ from custom_dispatch.eager.placing import kind_of_device, target_of
 from custom_dispatch.eager.prepared import PreparedCall
 from custom_dispatch.errors import CallError, DeclarationError, UnsupportedInstructionError
 from custom_dispatch.kernel import binding
-from custom_dispatch.kernel.function import Function as DeclaredFunction
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import BoundKernel, check_compiler_name
 from custom_dispatch.kernel.operand import Buffer, Operand, Out, Scalar, Struct
@@ -63,8 +62,7 @@ def launch(bound: BoundKernel, arguments: tuple[Any, ...], keywords: dict[str, A
         index = gpu_of((*arguments, *keywords.values()))
         device = gpu_name(index) if index else device
     check_compiler_name(bound.compiler)
-    if isinstance(item, DeclaredFunction):
-        item = item.kernel()
+    if isinstance(item, Kernel) and item.function is not None:
         arguments = _spread(item, arguments)
     if not isinstance(item, Kernel):
         from custom_dispatch.eager.call_choice import choose  # with the tables of choices

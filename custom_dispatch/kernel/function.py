@@ -15,7 +15,7 @@ from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel import sources
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.kernel import check_reference
-from custom_dispatch.kernel.launch import Callee
+from custom_dispatch.kernel.launch import BoundKernel
 from custom_dispatch.kernel.names import check_name, is_list, is_one_of, shown
 from custom_dispatch.kernel.operand import Scalar, Struct, set_fields
 
@@ -26,7 +26,7 @@ _LIBRARIES = ("mlir", "cuda")
 
 
 @dataclass(frozen=True, init=False)
-class Function(Callee):
+class Function:
     """A hand-written `__device__` function of numbers, declared: no threads, no memory.
 
     A model calls it by name, over tensors of any rank, element by element. It becomes a part of the
@@ -124,6 +124,18 @@ class Function(Callee):
         It is what runs where the function is called by itself. Writes a `.cu` file to the store.
         """
         return self._kernel
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run it now, as a kernel, on the best device: on numbers and arrays of numpy, which are
+        broadcast, or on other arrays of one shape. Returns as `Kernel.__call__`.
+        """
+        return self.kernel()(*arguments, **keywords)
+
+    def on(
+        self, device: str = "auto", *, compiler: str = "auto", store: bool = True
+    ) -> BoundKernel:
+        """The same, to be called on a device of the caller's choice, as `Kernel.on`."""
+        return self.kernel().on(device, compiler=compiler, store=store)
 
     @cached_property
     def _kernel(self) -> Kernel:

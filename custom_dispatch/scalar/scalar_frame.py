@@ -93,14 +93,22 @@ class ScalarFrame(Frame):
     def unsupported(self, reason: str = "") -> Exception:
         found = f"Function `{self.function.name}`"
         if self.current is not None:
-            place = self.current.location
-            places = [] if place is None else [place, *place.callers]
-            # The innermost in the function's own file; what is called there may lie in a header.
-            own = [each for each in places if each.file == str(self.function.source)]
-            where = next(iter(own or places), f"PTX line {self.current.line}")
+            where = self._own_line() or f"PTX line {self.current.line}"
             found += f" uses `{self.current.opcode}` ({where})"
         return UnsupportedInstructionError(
             found + (f": {reason}." if reason else "."),
             expected="arithmetic on its operands, branches, and loops that end",
             next_step="write this part without it, or declare a cd.Kernel instead.",
         )
+
+    def _own_line(self) -> str:
+        """The line of the function's own file that is next to the instruction, or around it."""
+        every = self.thread.instructions
+        here = next((i for i, each in enumerate(every) if each is self.current), 0)
+        for index in sorted(range(len(every)), key=lambda index: (abs(index - here), -index)):
+            place = every[index].location
+            # The innermost place: what is called there may lie in a header.
+            for each in [] if place is None else [place, *place.callers]:
+                if each.file == str(self.function.source):
+                    return str(each)
+        return ""

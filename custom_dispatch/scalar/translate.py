@@ -78,8 +78,9 @@ def _inlined(module: ptx.Module, entry: ptx.Entry, function: Function) -> ptx.En
         return inline_calls(module, entry)
     except CustomDispatchError as error:
         found = error.found.replace(f"Kernel `{entry.name}`", f"Function `{function.name}`", 1)
-        step = error.next_step.removeprefix("leave `cpu` out of the targets, or ")
-        raise error.saying(found, step) from None
+        found = found.replace(", which only code for cpu:checked uses", "")
+        step = "write it as a loop" if "recursion" in found else "write this part without it"
+        raise error.saying(found, f"{step}, or declare a cd.Kernel instead.") from None
 
 
 def _in_registers(entry: ptx.Entry) -> ptx.Entry:

@@ -1,22 +1,93 @@
 // What is put before the source of a `cd.Function`.
 //
-// A function that writes results through references or pointers gets a `custom_dispatch_Place` for
-// each. Where the function is translated for IREE, marks stand for results and, with
-// CUSTOM_DISPATCH_MLIR, for the functions of the C library that MLIR has too: PTX that no assembler
-// sees, because `custom_dispatch.scalar` reads it as data.
+// Operands and results go through types that convert to what is declared alone, where C++ would
+// make an f32 of an f64: integers of one size are alike. Where the function is translated for IREE,
+// marks stand for results and, with CUSTOM_DISPATCH_MLIR, for the functions of the C library that
+// MLIR has too: PTX that no assembler sees, because `custom_dispatch.scalar` reads it as data.
 #pragma once
 
 template <typename T>
-struct custom_dispatch_Place {
-  T* at;
-  __device__ __forceinline__ operator T&() const { return *at; }
-  __device__ __forceinline__ operator T*() const { return at; }
+struct custom_dispatch_Integer {
+  static constexpr bool is = __is_enum(T);
 };
+#define CUSTOM_DISPATCH_INTEGER(type)         \
+  template <>                                 \
+  struct custom_dispatch_Integer<type> {      \
+    static constexpr bool is = true;          \
+  };
+CUSTOM_DISPATCH_INTEGER(char)
+CUSTOM_DISPATCH_INTEGER(signed char)
+CUSTOM_DISPATCH_INTEGER(unsigned char)
+CUSTOM_DISPATCH_INTEGER(short)
+CUSTOM_DISPATCH_INTEGER(unsigned short)
+CUSTOM_DISPATCH_INTEGER(int)
+CUSTOM_DISPATCH_INTEGER(unsigned int)
+CUSTOM_DISPATCH_INTEGER(long)
+CUSTOM_DISPATCH_INTEGER(unsigned long)
+CUSTOM_DISPATCH_INTEGER(long long)
+CUSTOM_DISPATCH_INTEGER(unsigned long long)
+#undef CUSTOM_DISPATCH_INTEGER
+
+template <typename T, typename U>
+struct custom_dispatch_Fits {
+  static constexpr bool is = custom_dispatch_Integer<T>::is && custom_dispatch_Integer<U>::is &&
+                             sizeof(T) == sizeof(U);
+};
+template <typename T>
+struct custom_dispatch_Fits<T, T> {
+  static constexpr bool is = true;
+};
+template <bool fits, typename T>
+struct custom_dispatch_Where {};
+template <typename T>
+struct custom_dispatch_Where<true, T> {
+  typedef T type;
+};
+#define CUSTOM_DISPATCH_IF_FITS \
+  typename U, typename = typename custom_dispatch_Where<custom_dispatch_Fits<T, U>::is, U>::type
 
 template <typename T>
-__device__ __forceinline__ custom_dispatch_Place<T> custom_dispatch_place(T& variable) {
-  return {&variable};
+struct custom_dispatch_Operand {
+  T value;
+  template <CUSTOM_DISPATCH_IF_FITS>
+  __device__ __forceinline__ operator U() const {
+    return reinterpret_cast<const U&>(value);
+  }
+};
+template <typename T>
+__device__ __forceinline__ custom_dispatch_Operand<T> custom_dispatch_operand(T value) {
+  return {value};
 }
+
+template <typename T>
+struct custom_dispatch_Result {
+  T value = {};
+  template <typename U>
+  __device__ __forceinline__ void operator=(const U& other) {
+    static_assert(custom_dispatch_Fits<T, U>::is, "the result is of another type than is declared");
+    value = reinterpret_cast<const T&>(other);
+  }
+};
+
+// Of a result that is written through a reference or a pointer.
+template <typename T>
+struct custom_dispatch_Place {
+  T* at;
+  template <CUSTOM_DISPATCH_IF_FITS>
+  __device__ __forceinline__ operator U&() const {
+    return reinterpret_cast<U&>(*at);
+  }
+  template <CUSTOM_DISPATCH_IF_FITS>
+  __device__ __forceinline__ operator U*() const {
+    return reinterpret_cast<U*>(at);
+  }
+};
+template <typename T>
+__device__ __forceinline__ custom_dispatch_Place<T> custom_dispatch_place(
+    custom_dispatch_Result<T>& result) {
+  return {&result.value};
+}
+#undef CUSTOM_DISPATCH_IF_FITS
 
 template <int bytes>
 struct custom_dispatch_Mark;

@@ -29,16 +29,15 @@ def kernel_form(function: Function) -> Kernel:
     pointers += [f"{item.dtype.c_name}* {name}" for name, item in results.items()]
     element = "custom_dispatch_i"
     held = [f"{name}_{element}" for name in results]
-    call = function.call([f"{name}[{element}]" for name in arguments], held)
+    call = _call(function, [f"{name}[{element}]" for name in arguments], held)
     text = _source(
         function,
         f"{', '.join(pointers)}, long long custom_dispatch_count",
         [
             f"long long {element} = blockIdx.x * {_BLOCK}ll + threadIdx.x;",
             f"if ({element} >= custom_dispatch_count) return;",
-            *_variables(held, function.results),
-            call,
-            *(f"{name}[{element}] = {at};" for name, at in zip(results, held, strict=True)),
+            *call,
+            *(f"{name}[{element}] = {at}.value;" for name, at in zip(results, held, strict=True)),
         ],
     )
     return Kernel(
@@ -70,9 +69,8 @@ def function_ptx(function: Function) -> str:
         function,
         ", ".join(parameters),
         [
-            *_variables([*results], function.results),
-            function.call([*arguments], [*results]),
-            *(f"custom_dispatch_result<{i}>({name});" for i, name in enumerate(results)),
+            *_call(function, [*arguments], [*results]),
+            *(f"custom_dispatch_result<{i}>({name}.value);" for i, name in enumerate(results)),
         ],
         "#define CUSTOM_DISPATCH_MLIR" if function.library == "mlir" else "",
     )
@@ -93,7 +91,7 @@ def function_ptx(function: Function) -> str:
         raise SourceError(
             f"Function `{function.name}` cannot be compiled from `{function.source}`.",
             expected=f"a source with a __device__ function `{function.entry}` that takes {takes} "
-            f"and gives {', '.join(map(str, function.results))}",
+            f"and gives {', '.join(map(str, function.results))}: no type is converted",
             next_step="correct the source or the declaration; `custom_dispatch_exp` and the like "
             'are MLIR\'s functions: without them, with library="cuda", the message is plainer:',
             log=error.log,
@@ -108,9 +106,13 @@ def _names(function: Function) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
     )
 
 
-def _variables(names: Sequence[str], results: Sequence[Scalar]) -> list[str]:
-    kinds = (item.dtype.c_name for item in results)
-    return [f"{kind} {name} = {{}};" for kind, name in zip(kinds, names, strict=True)]
+def _call(function: Function, arguments: Sequence[str], results: Sequence[str]) -> list[str]:
+    """The statements that call it, after those that declare variables for results."""
+    kinds = (item.dtype.c_name for item in function.results)
+    pairs = zip(kinds, results, strict=True)
+    given = [f"custom_dispatch_operand({each})" for each in arguments]
+    variables = [f"custom_dispatch_Result<{kind}> {name};" for kind, name in pairs]
+    return [*variables, function.call(given, results)]
 
 
 def _source(function: Function, parameters: str, body: Sequence[str], define: str = "") -> str:

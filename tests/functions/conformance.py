@@ -96,8 +96,9 @@ def differing(values: Sequence[Any], found: Any, wanted: Any) -> Any:
     one is left out.
     """
     if wanted.dtype.kind in "iub":
-        return (found != wanted) & ~_any_subnormal(values)
-    left, right = found.astype(np.float64), wanted.astype(np.float64)
+        return (found.view(wanted.dtype) != wanted) & ~_any_subnormal(values)
+    with np.errstate(invalid="ignore"):
+        left, right = found.astype(np.float64), wanted.astype(np.float64)
     same = (left == right) & (np.signbit(left) == np.signbit(right))
     both_nan = np.isnan(left) & np.isnan(right)
     flushed = _any_subnormal([*values, wanted]) | (_any_subnormal([found]) & (right == 0))
@@ -108,6 +109,7 @@ def _any_subnormal(arrays: Sequence[Any]) -> Any:
     places = np.zeros(COUNT, bool)
     for array in arrays:
         if array.dtype.kind not in "iub":
-            size = np.abs(array.astype(np.float64))
+            with np.errstate(invalid="ignore"):
+                size = np.abs(array.astype(np.float64))
             places |= (size > 0) & (size < float(ml_dtypes.finfo(array.dtype).tiny))
     return places

@@ -122,6 +122,11 @@ __device__ long long mirrored(long long i, long long count) { return count - 1 -
 // What is refused.
 __device__ float table[4];
 __device__ int counter;
+__device__ bool is_even(int x) { return x % 2 == 0; }
+__device__ float has_a_table(float x, int i) {
+  const float own[4] = {1, 2, 3, 4};
+  return x * own[i & 3];
+}
 __device__ float reads_a_table(int x) { return table[x & 3]; }
 __device__ float has_an_array(int x) {
   float squares[8];
