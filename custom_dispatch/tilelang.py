@@ -53,9 +53,10 @@ def kernel(
             next_step="give a function with T.prim_func; what was found:",
             log=excerpt(str(error) or type(error).__name__),
         ) from error
-    name, passed = name or own, [each.name for each in made.params]
+    name, passed = name or own, {each.name: str(each.dtype) for each in made.params}
     sizes = _sizes(name, fn, operands) if is_list(operands) else {}
-    added = [Scalar(each, "i32", sizes[each]) for each in sizes if each in passed]
+    known = [each for each in sizes if each in passed]
+    added = [Scalar(each, passed[each].replace("int", "i"), sizes[each]) for each in known]
     own_names = [fn.buffer_map[each].name if each in fn.buffer_map else each for each in fn.params]
     needed = dict.fromkeys([*map(str, own_names), *passed], True)
     ordered = in_order(name, [*operands, *added] if added else operands, needed, {}, own)
@@ -121,19 +122,21 @@ def _launch(made: Any) -> dict[str, Any]:
 def _sizes(kernel: str, function: Any, operands: Sequence[Operand]) -> dict[str, Expr]:
     """Open sizes of a function by name: what operands have in their place, which are compared."""
     given = {item.name: item for item in operands if isinstance(item, Buffer)}
+    buffers = [function.buffer_map[each] for each in function.buffer_map]
+    there = [(each, given[each.name]) for each in buffers if each.name in given]
     found: dict[str, Expr] = {}
-    for buffer in (function.buffer_map[each] for each in function.buffer_map):
-        item = given.get(buffer.name)
-        if item is None:
-            continue  # it is told of with the others
-        fits = str(buffer.dtype) == item.dtype.numpy_name and len(buffer.shape) == item.rank
-        for size, declared in zip(map(str, buffer.shape), item.shape, strict=False):
-            known = found.setdefault(size, declared) if size.isidentifier() else as_expr(int(size))
-            fits &= known.is_same(declared)
-        if not fits:
+    for buffer, item in there:
+        for size, declared in zip(buffer.shape, item.shape, strict=False):
+            if str(size).isidentifier():
+                found.setdefault(str(size), declared)
+    for buffer, item in there:
+        shape = [as_expr(_computed(kernel, size, found)) for size in buffer.shape]
+        pairs = zip(shape, item.shape, strict=False)
+        fits = len(shape) == item.rank and all(size.is_same(declared) for size, declared in pairs)
+        if not fits or str(buffer.dtype) != item.dtype.numpy_name:
             raise DeclarationError(
                 f"Kernel `{kernel}`: `{buffer.name}` is {item}.",
-                expected=f"{buffer.dtype}[{', '.join(map(str, buffer.shape))}], as TileLang has it",
+                expected=f"{buffer.dtype}[{', '.join(map(str, shape))}], as TileLang has it",
                 next_step="correct the operand; sizes of one name are one dim.",
             )
     return found
@@ -148,8 +151,8 @@ def _computed(kernel: str, node: Any, sizes: Mapping[str, Expr]) -> Any:
         return sizes[node.name]
     if kind not in _OPERATORS:
         raise DeclarationError(
-            f"Kernel `{kernel}`: TileLang computes its grid by {kind}.",
+            f"Kernel `{kernel}`: TileLang computes its grid or a size by {kind}.",
             expected="sums, products and quotients of its arrays' sizes",
-            next_step="write grid=[...].",
+            next_step="write grid=[...], or another size.",
         )
     return _OPERATORS[kind](*(_computed(kernel, each, sizes) for each in (node.a, node.b)))

@@ -247,13 +247,25 @@ def test_operands_of_tilelang_that_are_missing() -> None:
         tilelang_product(operands=[cd.In("a", "f16", [m, k]), cd.Out("c", "f16", [m, n])])
 
 
+def test_sizes_of_tilelang_that_are_computed_and_of_64_bits() -> None:
+    spread, x = function("tilelang", "spread"), cd.In("x", "f32", [m, n])
+    made = cd.tilelang.kernel(spread, operands=[x, cd.Out("out", "f32", [m, n * 2])])
+    assert [item.name for item in made.operands] == ["x", "out", "m", "w"]
+    given = np.random.default_rng().random((3, 70), np.float32)
+    found = np.asarray(made.on("cpu")(given))
+    np.testing.assert_array_equal(found.reshape(3, 70, 2), np.stack([given, -given], -1))
+    with pytest.raises(DeclarationError, match=r"`out` is Out\(out: f32\[m, n\]\)") as caught:
+        cd.tilelang.kernel(spread, operands=[x, cd.Out("out", "f32", [m, n])])
+    assert caught.value.expected == "float32[m, n * 2], as TileLang has it"
+
+
 def test_a_grid_of_tilelang_that_is_computed_in_other_ways() -> None:
     doubled = function("tilelang", "doubled")
     operands = [cd.In("x", "f32", [n]), cd.Out("out", "f32", [n])]
     with pytest.raises(DeclarationError) as caught:
         cd.tilelang.kernel(doubled, operands=operands)
-    assert caught.value.found == "Kernel `doubled`: TileLang computes its grid by Min."
-    assert caught.value.next_step == "write grid=[...]."
+    assert caught.value.found == "Kernel `doubled`: TileLang computes its grid or a size by Min."
+    assert caught.value.next_step == "write grid=[...], or another size."
     made = cd.tilelang.kernel(doubled, operands=operands, grid=3)
     x = np.random.default_rng().random(1000, np.float32)
     np.testing.assert_array_equal(made.on("cpu")(x), 2 * x)

@@ -47,6 +47,19 @@ def product(
         T.copy(total, c[row * 64, column * 64])
 
 
+w = T.dynamic("w", "int64")
+
+
+@T.prim_func
+def spread(x: T.Tensor((m, w), "float32"), out: T.Tensor((m, w * 2), "float32")):
+    with T.Kernel(m, threads=32) as row:
+        for step in T.serial(T.ceildiv(w, 32)):
+            for i in T.Parallel(32):
+                if step * 32 + i < w:
+                    out[row, (step * 32 + i) * 2] = x[row, step * 32 + i]
+                    out[row, (step * 32 + i) * 2 + 1] = -x[row, step * 32 + i]
+
+
 @T.prim_func
 def doubled(x: T.Tensor((n,), "float32"), out: T.Tensor((n,), "float32")):
     with T.Kernel(T.min(n, 3), threads=64) as block:
