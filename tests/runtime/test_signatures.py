@@ -157,7 +157,7 @@ func.func @twice(%x: tensor<?xf32>, %w: f32) -> tensor<?xf32> {
     assert np.array_equal(program.twice(x, 3.0), once * 3 + (3 * -6 + 12))
     with pytest.raises(cd.CustomDispatchError) as caught:
         cd.compile(model.replace("i16", "i32"), KERNELS["nested"], ["cpu"])
-    assert "with i32 for the scalar `p.s`" in caught.value.found
+    assert "has i32 for the scalar `p.s`" in caught.value.found
 
 
 def test_64_bit_integers_keep_every_bit() -> None:
