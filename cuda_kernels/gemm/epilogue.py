@@ -18,6 +18,7 @@ from cuda_kernels.gemm.names import ACTIVATIONS, operand_type
 from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.errors import DeclarationError
+from custom_dispatch.kernel.names import shown
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 _FLOATS = ("f32", "f16", "bf16", "f64")
@@ -83,10 +84,16 @@ def epilogue_that_calls(
     Raises
     ------
     DeclarationError
-        The function has no operand or several results, one is of another type than floats, or
-        an operand is a struct; `tensors` names other operands than the second, or `columns` what
-        is none of the rest.
+        It is no function; it has no operand or several results, one is of another type than
+        floats, or an operand is a struct; `tensors` names other operands than the second, or
+        `columns` what is none of the rest.
     """
+    if not isinstance(function, cd.Function):
+        raise DeclarationError(
+            f"What is to follow a product is {shown(function)}.",
+            expected="a cd.Function",
+            next_step='declare it: cd.Function("my_gelu", source="my_gelu.cu", ...).',
+        )
     returned, operands = function.returned, function.operands
     if not isinstance(returned, cd.Scalar) or returned.dtype.name not in _FLOATS:
         has = (

@@ -204,6 +204,12 @@ def declared(operands: Any, **others: Any) -> cd.Function:
 
 
 def test_functions_that_cannot_follow_a_product_are_refused() -> None:
+    wrong: Any = "my_gelu"
+    assert refused(wrong) == (
+        "What is to follow a product is 'my_gelu'.",
+        "a cd.Function",
+        'declare it: cd.Function("my_gelu", source="my_gelu.cu", ...).',
+    )
     x, up = cd.Scalar("x", "f32"), cd.Scalar("up", "f32")
     pair = cd.Struct("pair", low="f32", high="f32")
     follows = "Function `wrong` is to follow a product, and "
