@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from custom_dispatch import errors
 from custom_dispatch.compiled import CompiledModule, EmittedModule, is_module
 from custom_dispatch.files import check_output, write_atomically
-from custom_dispatch.ir.compiler_tool import compile_mlir, cpu_flags, other_flags
+from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
 from custom_dispatch.ir.stored import remember_module
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import files_of, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
-from custom_dispatch.kernel.target import GENERATED, Target
+from custom_dispatch.kernel.target import Target
 from custom_dispatch.match.pattern import as_list, for_targets, kernels_given, with_own_names
 from custom_dispatch.phases import say
 from custom_dispatch.store import store_if
@@ -30,38 +30,6 @@ from custom_dispatch.toolchain.tuned import tuned
 if TYPE_CHECKING:
     from custom_dispatch.frontends.mlir import PlacedModel
     from custom_dispatch.link.model import Model
-
-# The architectures IREE 3.13 generates code for; any other leaves it without a target
-# ("missing GPU target"). Code for one of them also runs on every later GPU.
-_CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
-_LOWEST_CODEGEN = 60
-_KEEP_F64 = "--iree-input-demote-f64-to-f32=false"
-
-
-def device_flags(library: Library) -> tuple[str, ...]:
-    """The `iree-compile` flags that a library's targets need.
-
-    - `cuda,local` makes one device of both: the first that is present when the file is loaded.
-    - The architecture is that of the code IREE generates itself: the latest it knows that runs
-      on every CUDA target asked for.
-    - Linking executables crashes the compiler on external variants beside CPU code, and drops the
-      CPU half of generated code, so it is off as soon as there is a CPU target.
-    - Without the last flag the compiler turns every f64 into f32.
-    """
-    cuda, cpu = library.cuda_targets, library.cpu_target
-    flags = []
-    if library.targets[0].backend in GENERATED:
-        return (*other_flags(library.targets[0]), _KEEP_F64)
-    devices = (["cuda"] if cuda else []) + (["local"] if cpu else [])
-    flags.append(f"--iree-hal-target-device={','.join(devices)}")
-    if cuda:
-        lowest = min(target.cuda_arch.compute_capability for target in cuda)
-        fitting = [arch for arch in _CODEGEN_ARCHS if arch <= lowest]
-        flags.append(f"--iree-cuda-target=sm_{max(fitting, default=_LOWEST_CODEGEN)}")
-    if cpu is not None:
-        flags += [*cpu_flags(cpu), "--iree-hal-link-executables=false"]
-    return (*flags, _KEEP_F64)
-
 
 _TRUSTED = ("--verify=false",)
 """For modules that hold nothing but what this package writes. IREE's parser verifies them; to

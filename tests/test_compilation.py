@@ -13,12 +13,12 @@ from sample_kernels import samples
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul, simple_mul_inplace
-from custom_dispatch.compilation import device_flags
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError
 from custom_dispatch.ir.compiler_tool import (
     CPU_DEVICE_FLAGS,
     compile_mlir,
     cpu_executable_target,
+    device_flags,
     refusal_of,
     run_compiler,
 )

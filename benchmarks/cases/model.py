@@ -79,10 +79,9 @@ def without_kernels(
     """The same by IREE alone."""
     import custom_dispatch as cd
     from cuda_kernels.simple_mul import simple_mul
-    from custom_dispatch.compilation import device_flags
     from custom_dispatch.compiled import CompiledModule
     from custom_dispatch.frontends.torch.importer import export_model, import_programs
-    from custom_dispatch.ir.compiler_tool import compile_mlir
+    from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
     from custom_dispatch.link.dialects.torch_dialect import convert_torch
 
     shapes = None if dynamic is None else dynamic()

@@ -36,9 +36,8 @@ def build(directory: Path) -> None:
     """Compile every chain."""
     import custom_dispatch as cd
     from cuda_kernels.simple_mul import simple_mul
-    from custom_dispatch.compilation import device_flags
     from custom_dispatch.frontends.mlir import link
-    from custom_dispatch.ir.compiler_tool import compile_mlir
+    from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
     from custom_dispatch.ir.executable import embedded
 
     directory.mkdir(parents=True, exist_ok=True)

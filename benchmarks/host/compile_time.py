@@ -12,8 +12,7 @@ from pathlib import Path
 import custom_dispatch as cd
 from benchmarks.lib.report import Row, finish, interleaved, quartiles
 from cuda_kernels.simple_mul import simple_mul
-from custom_dispatch.compilation import device_flags
-from custom_dispatch.ir.compiler_tool import compile_mlir
+from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_library_module
 from custom_dispatch.kernel.target import Arch

@@ -38,7 +38,7 @@ print(json.dumps([(time.perf_counter() - start) * 1e3]))
 _PARTS = f"""{_IMPORTS}
 import custom_dispatch.frontends.mlir
 from pathlib import Path
-from custom_dispatch.compilation import device_flags
+from custom_dispatch.ir.compiler_tool import device_flags
 from custom_dispatch.ir.compiler_tool import compile_mlir
 from custom_dispatch.ir.executable import embedded
 from custom_dispatch.ir.library_module import write_library_module

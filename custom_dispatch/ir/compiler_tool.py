@@ -18,7 +18,7 @@ from custom_dispatch.cpu.cpu_kernel import Processor
 from custom_dispatch.errors import DeclarationError, ModelError, OutputError, excerpt
 from custom_dispatch.files import no_room, temporary_directory
 from custom_dispatch.ir.stored import LINKER, compiler_identity, find_compiler_tool
-from custom_dispatch.kernel.target import AARCH64, Target, host_architecture
+from custom_dispatch.kernel.target import AARCH64, GENERATED, Target, host_architecture
 from custom_dispatch.meanings import meaning_of
 from custom_dispatch.phases import say
 from custom_dispatch.process import Completed, run
@@ -27,13 +27,20 @@ from custom_dispatch.store import key_of, open_store, package_identity, remember
 if TYPE_CHECKING:
     from iree.compiler import ir
 
+    from custom_dispatch.toolchain.library import Library
+
 _SUBSTITUTED = ("NOTE: hal.executable", "WARNING: iree-hal-substitute-executables")
 _NO_ROOM = re.compile("No space left on device|Disk quota exceeded|File too large")
 _UNKNOWN_FLAG = re.compile(r"Unknown command line argument '([^']*)'|for the (--\S+) option: ")
 
-_CONVERTING = ("--compile-to=input", "--iree-input-demote-f64-to-f32=false", "--emit-mlir-bytecode")
+_KEEP_F64 = "--iree-input-demote-f64-to-f32=false"
+_CONVERTING = ("--compile-to=input", _KEEP_F64, "--emit-mlir-bytecode")
 _MOST_SECONDS = 3600.0
 """An hour: large models take many minutes."""
+# The architectures IREE 3.13 generates code for; any other leaves it without a target
+# ("missing GPU target"). Code for one of them also runs on every later GPU.
+_CODEGEN_ARCHS = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 120, 121)
+_LOWEST_CODEGEN = 60
 
 
 def run_compiler(arguments: Sequence[str], source: bytes, *, cwd: Path | None = None) -> Completed:
@@ -82,6 +89,31 @@ _FEATURES = re.compile(r'cpu_features = "([^"]*)"')
 _PROBE = b"module { util.func public @probe() { util.return } }"
 
 
+def device_flags(library: Library) -> tuple[str, ...]:
+    """The `iree-compile` flags that a library's targets need.
+
+    - `cuda,local` makes one device of both: the first that is present when the file is loaded.
+    - The architecture is that of the code IREE generates itself: the latest it knows that runs
+      on every CUDA target asked for.
+    - Linking executables crashes the compiler on external variants beside CPU code, and drops the
+      CPU half of generated code, so it is off as soon as there is a CPU target.
+    - Without the last flag the compiler turns every f64 into f32.
+    """
+    cuda, cpu = library.cuda_targets, library.cpu_target
+    flags = []
+    if library.targets[0].backend in GENERATED:
+        return (*_other_flags(library.targets[0]), _KEEP_F64)
+    devices = (["cuda"] if cuda else []) + (["local"] if cpu else [])
+    flags.append(f"--iree-hal-target-device={','.join(devices)}")
+    if cuda:
+        lowest = min(target.cuda_arch.compute_capability for target in cuda)
+        fitting = [arch for arch in _CODEGEN_ARCHS if arch <= lowest]
+        flags.append(f"--iree-cuda-target=sm_{max(fitting, default=_LOWEST_CODEGEN)}")
+    if cpu is not None:
+        flags += [*cpu_flags(cpu), "--iree-hal-link-executables=false"]
+    return (*flags, _KEEP_F64)
+
+
 def cpu_flags(target: Target) -> tuple[str, ...]:
     """The compiler flags that choose a CPU for the code that IREE generates itself."""
     cpu = "generic" if target.cpu == AARCH64 else target.cpu
@@ -100,7 +132,7 @@ def cpu_flags(target: Target) -> tuple[str, ...]:
     )
 
 
-def other_flags(target: Target) -> tuple[str, ...]:
+def _other_flags(target: Target) -> tuple[str, ...]:
     """The compiler flags that choose a GPU of another vendor's, or another way to one."""
     device = "hip" if target.backend == "rocm" else target.backend
     flags = [f"--iree-hal-target-device={device}"]

@@ -6,9 +6,8 @@ parameter it loads from (PTX ISA 9.0, section 5.1.6.1, "Kernel Function Paramete
 
 A parameter whose address is taken has no such name at its loads. It is copied to a local array at
 the entry's start, and its address becomes that of the copy. The copy is a thread's own: an address
-of a parameter that one thread hands to another does not work any more, and neither does a tensor
-map, which must be in parameter space; the latter is refused. A struct with pointers, which comes
-apart, is copied in the same way where a load reads more than one part of it.
+of a parameter that one thread hands to another does not work any more. A tensor map, which must be
+in parameter space, is refused. A struct with pointers is copied where a load reads several parts.
 """
 
 import re

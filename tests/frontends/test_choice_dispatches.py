@@ -15,11 +15,10 @@ import torch
 
 import custom_dispatch as cd
 from custom_dispatch import compilation
-from custom_dispatch.compilation import device_flags
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.mlir import link
 from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.ir.compiler_tool import compile_mlir
+from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
 from custom_dispatch.ir.executable import embedded
 from tests.places import import_program
 

@@ -7,10 +7,9 @@ import pytest
 
 import custom_dispatch as cd
 from cuda_kernels.simple_mul import simple_mul
-from custom_dispatch.compilation import device_flags
 from custom_dispatch.errors import CallError
 from custom_dispatch.frontends.mlir import link
-from custom_dispatch.ir.compiler_tool import compile_mlir
+from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
 from custom_dispatch.ir.executable import by_path, embedded
 from custom_dispatch.toolchain.library import Library
 

@@ -7,10 +7,9 @@ import pytest
 
 import custom_dispatch as cd
 from custom_dispatch.cli.kernels import load_kernels
-from custom_dispatch.compilation import device_flags
 from custom_dispatch.errors import CallError, LinkError
 from custom_dispatch.frontends.mlir import place
-from custom_dispatch.ir.compiler_tool import compile_mlir
+from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
 from custom_dispatch.toolchain.library import Library
 from custom_dispatch.toolchain.plan import check_targets
 from tests.functions.functions import declare, my_gelu
