@@ -47,8 +47,9 @@ def _numbers(kind: Any, rng: np.random.Generator) -> Any:
 def _within(bounds: tuple[float, float] | None, values: Any) -> Any:
     if bounds is None:
         return values
-    low, high = (np.asarray(bound, values.dtype) for bound in bounds)
-    return np.where(values != values, low, np.clip(values, low, high))
+    least = 0 if values.dtype.kind == "u" else bounds[0]
+    low, high = np.asarray(least, values.dtype), np.asarray(bounds[1], values.dtype)
+    return np.where(values != values, low, np.clip(values, low, high)).astype(values.dtype)
 
 
 def model_of(functions: Sequence[cd.Function], sizes: str = "?") -> str:
