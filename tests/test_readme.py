@@ -23,7 +23,7 @@ STORIES = {
     "README.md": {"command", "own-kernel", "model"},
     "docs/debugging.md": {"checked"},
     "docs/declaring.md": {"compiled-in"},
-    "docs/functions.md": {"functions", "epilogues"},
+    "docs/functions.md": {"functions", "epilogues", "scores"},
     "docs/mlir.md": {"pattern"},
     "docs/profiling.md": {"bench"},
     "docs/stock-tools.md": {"stock-tools", "own-cmake"},
@@ -104,6 +104,10 @@ def test_functions_inside_generated_code(tmp_path: Path) -> None:
 
 def test_functions_after_products(tmp_path: Path) -> None:
     play("epilogues", tmp_path)
+
+
+def test_functions_of_scores(tmp_path: Path) -> None:
+    play("scores", tmp_path)
 
 
 def test_patterns_in_mlir(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.mask_spans import declare as declare_spans
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import PREFILLS, prefill
+from cuda_kernels.attention.scores import capped
 from cuda_kernels.attention.simt import declare
 
 NUMBERS: tuple[Head, ...] = (64, 128, *UP_TO)
@@ -62,12 +63,12 @@ def kernels(target: str = "") -> Iterator[cd.Kernel]:
     yield prefill("f16", 64, "queries")
     for head in UP_TO[::3] if few else UP_TO:
         for mask in PREFIXES:
-            yield prefill("bf16", head, mask, is_capped=True)
+            yield prefill("bf16", head, mask, scores=capped("bf16"))
     for head in (UP_TO[0], UP_TO[-1]):
         for form in forms_of(head):
             for mask in PREFIXES:
-                yield decode("bf16", head, mask, form, is_capped=True)
-    yield declare("f32", UP_TO[1], "bool", is_capped=True)
+                yield decode("bf16", head, mask, form, scores=capped("bf16"))
+    yield declare("f32", UP_TO[1], "bool", scores=capped("f32"))
 
 
 @dataclass(frozen=True)

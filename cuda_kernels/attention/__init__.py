@@ -27,7 +27,8 @@ Without a `{dim}` in the name, `attention_{dtype}`, `attention_bshd_{dtype}`, th
 queries and keys.
 `capped_attention_{dtype}` and its masked forms are the same with a soft cap c of scores, which
 makes s of them c tanh(s / c) before the mask is added, and with sinks, a score of each head that no
-key has; a cap of 0 is none, and sinks may be left out.
+key has; a cap of 0 is none, and sinks may be left out. `with_scores` makes the same with a
+`cd.Function` in the soft cap's place.
 
 `latent_attention_{dtype}` and `paged_latent_attention_{dtype}` are a decoding step of DeepSeek's
 multi-head latent attention: a cache of vectors of 576 that all heads share.
@@ -67,7 +68,7 @@ __getattr__, __dir__ = lazily(
             "choices": [
                 *(*ATTENTION, *BY_POSITION, *BSHD, *CACHED),
                 *(*ANY_HEAD, *BSHD_ANY_HEAD, *CAPPED, *CACHED_ANY_HEAD),
-                *(*CACHED_SMALL, *PAGED),
+                *(*CACHED_SMALL, *PAGED, "with_scores"),
             ],
             "flat": FLAT,
             "latent": LATENT,

@@ -156,7 +156,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
 #pragma unroll
       for (int j = 0; j < columns; ++j) {
         const int key = start + lane + j * kLanes;
-        if constexpr (!Scores::kIsUsual) scores[i][j] = of_scores.capped(scores[i][j]);
+        if constexpr (!Scores::kIsUsual) scores[i][j] = of_scores.changed(scores[i][j]);
         if (key >= keys || !window.shows(query, key) || (hides && !of_tile.shows(mask_row, key))) {
           scores[i][j] = -INFINITY;
         } else if (of_tile.adds()) {
@@ -207,7 +207,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     for (int distance = kLanes / 2; distance > 0; distance /= 2)
       sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     if (query >= queries) continue;
-    if constexpr (!Scores::kIsUsual) sum += of_scores.natural_sink(head, maxima[i]);
+    if constexpr (!Scores::kIsUsual) sum += of_scores.sinks.natural_weight(head, maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
     T* const to = out + static_cast<long long>(query) * place.step();
     for (int p = 0; p < pieces; ++p)

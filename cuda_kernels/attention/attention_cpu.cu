@@ -115,7 +115,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
     for (int i = row; i < last_row; ++i) {  // a thread reads what it wrote
       const int key = start + lane, query = first + i;
       float score = tiles.weights[i][lane];
-      if constexpr (!Form::kIsUsual) score = form.capped(score);
+      if constexpr (!Form::kIsUsual) score = form.changed(score);
       if (of_tile.adds()) {
         score += of_tile.value<T>(of_tile.row(i), min(key, keys - 1));
       } else if (hides && !of_tile.shows(of_tile.row(i), min(key, keys - 1))) {
@@ -159,7 +159,7 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   for (int i = row; i < last_row; ++i) {
     float sum = tiles.sums[i][lane];
     for (int distance = kWidth / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
-    if constexpr (!Form::kIsUsual) sum += form.natural_sink(head, tiles.maxima[i]);
+    if constexpr (!Form::kIsUsual) sum += form.sinks.natural_weight(head, tiles.maxima[i]);
     const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma unroll
     for (int d = lane; d < value_dim; d += kWidth) out[static_cast<long long>(i) * place.step() + d] = static_cast<T>(tiles.queries[i][d] * factor);

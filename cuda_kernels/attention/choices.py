@@ -25,14 +25,18 @@ from cuda_kernels.attention.names import (
     CAPPED,
     ON_TENSOR_CORES,
     PAGED,
+    PREFIXES,
     kernel_name,
 )
 from cuda_kernels.attention.paged import CACHE, paged
 from cuda_kernels.attention.prefill import PREFILLS, Prefill, prefill
+from cuda_kernels.attention.scores import AS_THEY_ARE, Scores, capped, changed_by
 from cuda_kernels.attention.signature import keys
 from cuda_kernels.attention.simt import declare
-from cuda_kernels.shared.lazily import lazily
+from cuda_kernels.shared.lazily import TYPES, lazily
+from custom_dispatch.errors import DeclarationError
 from custom_dispatch.kernel.expr import Condition, Expr
+from custom_dispatch.kernel.names import shown
 
 
 def choose(dtype: str, dim: int, mask: str = "keys", *, layout: str = "bhsd") -> cd.Choice:
@@ -57,29 +61,29 @@ def choose_cached(dtype: str, dim: int) -> cd.Choice:
 
 
 def choose_any_head(
-    dtype: str, mask: str, *, layout: str = "bhsd", is_capped: bool = False
+    dtype: str, mask: str, *, layout: str = "bhsd", scores: Scores = AS_THEY_ARE
 ) -> cd.Choice:
     """The kernels for heads of any sizes up to 256, for smaller ones first.
 
     Their rules are those of heads of 64 and 128.
     """
-    name = kernel_name("capped_" if is_capped else "", dtype, "", mask, layout)
+    name = kernel_name(scores.prefix, f"{scores.label}{dtype}", "", mask, layout)
 
     def one(head: UpTo) -> cd.Kernel:
-        return declare(dtype, head, mask, layout=layout, is_capped=is_capped)
+        return declare(dtype, head, mask, layout=layout, scores=scores)
 
     if dtype == "f32":
         return cd.Choice(name, [one(head) for head in UP_TO])
 
     def few(head: UpTo) -> dict[Decode, cd.Kernel]:
         return {
-            form: decode(dtype, head, mask, form, layout=layout, is_capped=is_capped)
+            form: decode(dtype, head, mask, form, layout=layout, scores=scores)
             for form in forms_of(head)
         }
 
     def of_many(head: UpTo) -> dict[Prefill, cd.Kernel]:
         return {
-            form: prefill(dtype, head, mask, layout=layout, form=form, is_capped=is_capped)
+            form: prefill(dtype, head, mask, layout=layout, form=form, scores=scores)
             for form in PREFILLS[head]
         }
 
@@ -90,6 +94,50 @@ def choose_any_head(
         rules={k: r for head, each in decoding.items() for k, r in _rules(head, each).items()}
         | {k: rule for each in many.values() for k, rule in _rules_of_many(each).items()},
     )
+
+
+def with_scores(
+    function: cd.Function, dtype: str = "bf16", mask: str = "keys", *, layout: str = "bhsd"
+) -> cd.Choice:
+    """Attention that calls a function of the user's on each scaled score: one launch for both.
+
+    The result is softmax(function(q k^T * scale, ...) + mask) v, where the function is computed in
+    f32. Kernels and rules are those of `capped_attention_{dtype}`, with a function in the place of
+    the soft cap: heads of any sizes up to 256, sinks, and the operands of `attention_{dtype}`.
+
+    Parameters
+    ----------
+    function
+        Its first operand is a scaled score, and the others are numbers that a call passes, behind
+        the sinks. One that is named like an operand of attention has the function's name before
+        its own. A key whose score it makes -inf is hidden.
+    dtype
+        f32, f16 or bf16.
+    mask
+        "keys", "queries" or "bool", as `attention_`, `masked_attention_` and
+        `bool_masked_attention_` take.
+    layout
+        "bhsd", or "bshd" where all operands are [batch, rows, heads, dim].
+
+    Raises
+    ------
+    DeclarationError
+        The function cannot be called with scores, or there are no such kernels: the message says
+        why.
+    """
+    given = {"dtype": (dtype, TYPES), "mask": (mask, [*PREFIXES]), "layout": (layout, _OF_ANY_HEAD)}
+    for what, (found, known) in given.items():
+        if found not in known:
+            raise DeclarationError(
+                f"Attention with a function of scores has no {what} {shown(found)}.",
+                expected=f"one of {', '.join(map(repr, known))}",
+                next_step=f"pass one of these as `{what}`.",
+            )
+    return choose_any_head(dtype, mask, layout=layout, scores=changed_by(function, dtype))
+
+
+_OF_ANY_HEAD = ("bhsd", "bshd")
+"""The layouts of kernels for heads of any sizes."""
 
 
 def choose_cached_any_head(dtype: str, stored: str = "") -> cd.Choice:
@@ -139,6 +187,10 @@ def _attention(dtype: str, dim: int, mask: str, layout: str = "bhsd") -> cd.Kern
     return of(dtype, dim, mask, layout=layout)
 
 
+def _capped(dtype: str, mask: str) -> cd.Choice:
+    return choose_any_head(dtype, mask, scores=capped(dtype))
+
+
 _TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
     **{name: partial(_attention, *form) for name, form in ATTENTION.items()},
     **{name: partial(choose, *form, layout="by_position") for name, form in BY_POSITION.items()},
@@ -148,7 +200,7 @@ _TABLE: dict[str, Callable[[], cd.Kernel | cd.Choice]] = {
     },
     **{name: partial(choose_cached, *form) for name, form in CACHED.items()},
     **{name: partial(choose_any_head, *form) for name, form in ANY_HEAD.items()},
-    **{name: partial(choose_any_head, *form, is_capped=True) for name, form in CAPPED.items()},
+    **{name: partial(_capped, *form) for name, form in CAPPED.items()},
     **{name: partial(choose_cached_any_head, dtype) for name, dtype in CACHED_ANY_HEAD.items()},
     **{name: partial(choose_cached_any_head, *form) for name, form in CACHED_SMALL.items()},
     **{name: partial(choose_paged, name, *form) for name, form in PAGED.items()},

@@ -23,8 +23,8 @@ from cuda_kernels.attention.head_sizes import (
     whole_columns_of,
 )
 from cuda_kernels.attention.names import kernel_name
+from cuda_kernels.attention.scores import AS_THEY_ARE, Scores
 from cuda_kernels.attention.signature import (
-    REFERENCES,
     attend_cache,
     batch,
     cached_on_cpu,
@@ -38,6 +38,7 @@ from cuda_kernels.attention.signature import (
     on_cpu,
     operands,
     queries,
+    reference_of,
 )
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
@@ -330,22 +331,24 @@ def decode(
     form: Decode,
     *,
     layout: str = "bhsd",
-    is_capped: bool = False,
+    scores: Scores = AS_THEY_ARE,
 ) -> cd.Kernel:
     """The kernel for few queries and many keys."""
-    behind = form_of(dtype, layout, is_capped=is_capped)
+    behind = form_of(layout, scores=scores)
     launch = launches("attention_decode", C_TYPES[dtype], head, form, behind=behind)
     launch["implementations"]["cpu"] = on_cpu(
-        dtype, head, layout, is_capped=is_capped, entry="attention_decode_cpu"
+        dtype, head, layout, scores=scores, entry="attention_decode_cpu"
     )
-    which = "capped_decode_" if is_capped else "decode_"
-    given = operands(dtype, head, mask, layout, is_capped=is_capped)
-    before = len(given) - (2 if is_capped else 0)
+    which = f"{scores.prefix}decode_"
+    given = operands(dtype, head, mask, layout, scores=scores)
+    before = len(given) - len(scores.operands)
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, layout, form.name),
+        kernel_name(which, f"{scores.label}{dtype}", name_of(head), mask, layout, form.name),
         operands=[*given[:before], form.scratch(head), *given[before:]],
         requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
-        reference=REFERENCES[layout],
+        options=scores.options,
+        include_dirs=scores.include_dirs,
+        reference=reference_of(layout, scores),
         flops=flops(head),
         **launch,
     )

@@ -10,7 +10,7 @@ blocks, and then the tile on GPUs from sm_80 on: `prefill_attention_bf16_64_b64x
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import custom_dispatch as cd
 from cuda_kernels.attention.head_sizes import (
@@ -22,9 +22,9 @@ from cuda_kernels.attention.head_sizes import (
     whole_columns_of,
 )
 from cuda_kernels.attention.names import kernel_name
+from cuda_kernels.attention.scores import AS_THEY_ARE, Scores
 from cuda_kernels.attention.signature import (
     ALL_HEADS,
-    REFERENCES,
     blocks,
     flops,
     form_of,
@@ -35,6 +35,7 @@ from cuda_kernels.attention.signature import (
     on_cpu,
     operands,
     queries,
+    reference_of,
 )
 from cuda_kernels.shared.c_types import C_TYPES
 from cuda_kernels.shared.hopper import MULTIPROCESSORS
@@ -62,7 +63,7 @@ class Form:
     layout: str
     adds: bool
     """Whether the mask has numbers for each query, which are staged in shared memory."""
-    is_capped: bool
+    scores: Scores
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class Tiles:
         numbers = 2 * self.queries * -(-self.keys // 64) * 64 if staged else 0
         return _tile_bytes(head, self.queries, self.keys) + numbers
 
+    def with_room(self) -> Tiles:
+        """The same tile by twice as many warps, where one of them has no register left."""
+        is_full = self.parts == 2 and self.resident == 1
+        return replace(self, warps=2 * self.warps, parts=1) if is_full else self
+
     def stages_numbers(self, head: Head) -> bool:
         """Whether the mask's numbers fit into the shared memory of sm_86, too."""
         return self.shared_bytes(head, staged=True) <= _SHARED_BYTES_OF_SM86
@@ -110,6 +116,10 @@ class WarpgroupTiles:
     def queries(self) -> int:
         """Queries of a block."""
         return 64 * self.consumers
+
+    def with_room(self) -> WarpgroupTiles:
+        """The same with two consumers, which have more registers than three."""
+        return replace(self, consumers=min(self.consumers, 2))
 
     def shared_bytes(self, head: Head, number_stages: int = 0) -> int:
         """`SharedStorage`: tiles, tensor maps, pointers to them, barriers; a multiple of 128.
@@ -141,7 +151,7 @@ class WarpgroupTiles:
         """What runs on sm_90a."""
         staged = self.number_stages(head) if form.adds else 0
         numbers = f"{template_of(head)}, {self.keys}, {self.consumers}, {self.stages}"
-        numbers += form_of(dtype, form.layout, staged=staged, is_capped=form.is_capped)
+        numbers += form_of(form.layout, staged=staged, scores=form.scores)
         return cd.Implementation(
             source="attention_sm90a.cu",
             entry=f"cuda_kernels::attention_sm90a<{C_TYPES[dtype]}, {numbers}>",
@@ -184,7 +194,7 @@ class BlockTiles:
     ) -> cd.Implementation:
         """What runs on sm_90a."""
         numbers = f"{template_of(head)}, {self.numbers}"
-        numbers += form_of(dtype, form.layout, staged=form.adds, is_capped=form.is_capped)
+        numbers += form_of(form.layout, staged=form.adds, scores=form.scores)
         return cd.Implementation(
             source="attention_blocks_sm90a.cu",
             entry=f"cuda_kernels::attention_blocks<{C_TYPES[dtype]}, {numbers}>",
@@ -301,13 +311,13 @@ def prefill(
     layout: str = "bhsd",
     form: Prefill | None = None,
     all_heads: Expr = ALL_HEADS,
-    is_capped: bool = False,
+    scores: Scores = AS_THEY_ARE,
 ) -> cd.Kernel:
     """The kernel for any number of queries.
 
     Parameters
     ----------
-    mask, layout, is_capped
+    mask, layout, scores
         As of `signature.operands`.
     form
         Its tiles; by default those for whatever size.
@@ -315,21 +325,23 @@ def prefill(
         Heads of all sequences; each has work tiles of its own.
     """
     form = form or PREFILLS[head][-1]
-    of = Form(layout, mask == "queries", is_capped)
-    tiles, hopper = form.tiles, form.hopper
+    of = Form(layout, mask == "queries", scores)
+    tiles, hopper = form.tiles.with_room() if scores.calls else form.tiles, form.hopper
     # A cap takes registers, too, which small blocks have where fewer of them are resident.
-    needs_room = of.adds or (is_capped and isinstance(hopper, BlockTiles))
+    needs_room = of.adds or (bool(scores.types) and isinstance(hopper, BlockTiles))
     if needs_room and form.hopper_with_numbers is not None:
         hopper = form.hopper_with_numbers
+    if scores.calls and isinstance(hopper, WarpgroupTiles):
+        hopper = hopper.with_room()
     staged = of.adds and tiles.stages_numbers(head)
     numbers = f"{tiles.keys}, {tiles.warps}, {tiles.parts}, {tiles.resident}"
-    numbers += form_of(dtype, layout, staged=staged, is_capped=is_capped)
-    which = "capped_prefill_" if is_capped else "prefill_"
+    numbers += form_of(layout, staged=staged, scores=scores)
+    which = f"{scores.prefix}prefill_"
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, layout, form.name),
+        kernel_name(which, f"{scores.label}{dtype}", name_of(head), mask, layout, form.name),
         source="attention_sm80.cu",
         entry=f"cuda_kernels::attention_sm80<{C_TYPES[dtype]}, {template_of(head)}, {numbers}>",
-        operands=operands(dtype, head, mask, layout, is_capped=is_capped),
+        operands=operands(dtype, head, mask, layout, scores=scores),
         block=32 * tiles.warps,
         grid=blocks(tiles.queries, all_heads),
         dynamic_shared_memory=tiles.shared_bytes(head, staged=staged),
@@ -339,10 +351,12 @@ def prefill(
             *mask_requirements(mask),
             *form.requirements,
         ],
-        reference=REFERENCES[layout],
+        options=scores.options,
+        include_dirs=scores.include_dirs,
+        reference=reference_of(layout, scores),
         flops=flops(head),
         implementations={
-            "cpu": on_cpu(dtype, head, layout, all_heads, is_capped=is_capped),
+            "cpu": on_cpu(dtype, head, layout, all_heads, scores=scores),
             "cuda:sm_90a": hopper.implementation(of, dtype, head, all_heads),
         },
     )

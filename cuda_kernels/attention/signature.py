@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -10,6 +11,7 @@ import custom_dispatch as cd
 from cuda_kernels.attention.head_sizes import Head, columns_of, sizes_of, template_of
 from cuda_kernels.attention.mask_spans import mask_batches, mask_heads, mask_rows, size_of
 from cuda_kernels.attention.names import LAYOUTS
+from cuda_kernels.attention.scores import AS_THEY_ARE, Scores
 from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.kernel.expr import Condition, Expr
 from custom_dispatch.kernel.operand import Operand
@@ -25,7 +27,7 @@ CPU_QUERIES = 64
 
 
 def operands(
-    dtype: str, head: Head, mask: str, layout: str = "bhsd", *, is_capped: bool = False
+    dtype: str, head: Head, mask: str, layout: str = "bhsd", *, scores: Scores = AS_THEY_ARE
 ) -> list[Operand]:
     """The C signature of all of them.
 
@@ -37,8 +39,8 @@ def operands(
         seen. `mask_spans.py` says what spans are.
     layout
         One of `names.LAYOUTS`: by position as projections leave operands and take the result.
-    is_capped
-        Whether there are a soft cap of scores, where 0 is none, and sinks, a number of each head.
+    scores
+        What is done to scores, whose operands are the last ones.
     """
 
     def placed(of_heads: Expr, rows: Expr, *, is_result: bool = False) -> list[Expr]:
@@ -71,12 +73,8 @@ def operands(
         cd.In("spans", "i32", [size_of(of_mask[0] * of_mask[1], of_mask[2])], optional=True),
         cd.Scalar("mask_batches", "i32", of_mask[0]),
         cd.Scalar("mask_heads", "i32", of_mask[1]),
-        *(_of_scores(dtype) if is_capped else []),
+        *scores.operands,
     ]
-
-
-def _of_scores(dtype: str) -> list[Operand]:
-    return [cd.Scalar("softcap", "f32"), cd.In("sinks", dtype, [heads], optional=True)]
 
 
 def mask_requirements(mask: str) -> list[Condition]:
@@ -91,7 +89,7 @@ def head_scalars(head: Head) -> list[Operand]:
     return [cd.Scalar("dim", "i32", dim), cd.Scalar("value_dim", "i32", value_dim)]
 
 
-def form_of(dtype: str, layout: str, *, staged: int | None = None, is_capped: bool = False) -> str:
+def form_of(layout: str, *, staged: int | None = None, scores: Scores = AS_THEY_ARE) -> str:
     """The last template arguments: the layout, whether numbers are staged, operands of scores.
 
     Those that are the defaults are left out.
@@ -102,11 +100,10 @@ def form_of(dtype: str, layout: str, *, staged: int | None = None, is_capped: bo
         Stages of a mask's numbers; None where a kernel has no such argument.
     """
     number = LAYOUTS.index(layout)
-    if not staged and not is_capped:
+    if not staged and not scores.types:
         return f", {number}" if number else ""
     stages = "" if staged is None else f", {staged:d}"
-    given = f", float, const {C_TYPES[dtype]}*" if is_capped else ""
-    return f", {number}{stages}{given}"
+    return ", ".join((f", {number}{stages}", *scores.types))
 
 
 def blocks(of_queries: int, all_heads: Expr = ALL_HEADS) -> Expr:
@@ -120,11 +117,11 @@ def on_cpu(
     layout: str = "bhsd",
     all_heads: Expr = ALL_HEADS,
     *,
-    is_capped: bool = False,
+    scores: Scores = AS_THEY_ARE,
     entry: str = "attention_cpu",
 ) -> cd.Implementation:
     """What CPUs run for all of these kernels: `attention_cpu.cu`."""
-    numbers = f"{template_of(head)}{form_of(dtype, layout, is_capped=is_capped)}"
+    numbers = f"{template_of(head)}{form_of(layout, scores=scores)}"
     return _on_cpu(f"{entry}<{C_TYPES[dtype]}, {numbers}>", head, blocks(CPU_QUERIES, all_heads))
 
 
@@ -169,11 +166,13 @@ def attend(
     spans: Array | None = None,
     softcap: float = 0.0,
     sinks: Array | None = None,
+    *,
+    change: Callable[[Array], Array] | None = None,
 ) -> Array:
     """softmax(q k^T * scale + mask) v in f64, rounded as q is; zeros where nothing is seen.
 
-    With a soft cap, softcap * tanh(q k^T * scale / softcap) + mask. A sink is one more score of all
-    queries of a head, with a value of 0.
+    With a soft cap, softcap * tanh(q k^T * scale / softcap) + mask; or what `change` makes of
+    q k^T * scale. A sink is one more score of all queries of a head, with a value of 0.
     """
     del spans  # the mask says all
     shared = numpy.arange(q.shape[1]) * k.shape[1] // max(q.shape[1], 1)  # each head's keys
@@ -181,6 +180,8 @@ def attend(
     scores = q.astype(numpy.float64) @ keys.swapaxes(-1, -2) * scale
     if softcap:
         scores = softcap * numpy.tanh(scores / softcap)
+    if change is not None:
+        scores = change(scores).astype(numpy.float64)
     if causal:
         later = numpy.arange(scores.shape[-1]) > numpy.arange(scores.shape[-2])[:, None]
         scores[..., later] = -numpy.inf
@@ -199,18 +200,45 @@ def attend(
     return result
 
 
-def attend_by_position(*given: Any) -> Array:
+def attend_by_position(*given: Any, **others: Any) -> Array:
     """`attend`, with the result as [batch, queries, heads, dim]."""
-    return attend(*given).swapaxes(1, 2)
+    return attend(*given, **others).swapaxes(1, 2)
 
 
-def attend_bshd(q: Array, k: Array, v: Array, *given: Any) -> Array:
+def attend_bshd(q: Array, k: Array, v: Array, *given: Any, **others: Any) -> Array:
     """The same, with all operands so."""
-    return attend_by_position(*(each.swapaxes(1, 2) for each in (q, k, v)), *given)
+    return attend_by_position(*(each.swapaxes(1, 2) for each in (q, k, v)), *given, **others)
 
 
 REFERENCES = dict(zip(LAYOUTS, (attend, attend_by_position, attend_bshd), strict=True))
 """By layout."""
+
+
+def reference_of(layout: str, scores: Scores = AS_THEY_ARE) -> Callable[..., Array] | None:
+    """What a kernel computes, or None where a function of the user's does not say what it does."""
+    attend, compute = REFERENCES[layout], scores.compute
+    if not scores.calls:
+        return attend
+    if compute is None:
+        return None
+
+    def attend_with_scores(
+        q: Array,
+        k: Array,
+        v: Array,
+        mask: Array | None,
+        scale: float,
+        causal: bool,
+        spans: Array | None = None,
+        sinks: Array | None = None,
+        *numbers: numpy.generic,
+    ) -> Array:
+        def change(of: Array) -> Array:
+            return compute(of, *numbers)
+
+        return attend(q, k, v, mask, scale, causal, spans, 0.0, sinks, change=change)
+
+    return attend_with_scores
 
 
 def attend_cache(

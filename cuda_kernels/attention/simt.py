@@ -12,9 +12,9 @@ from cuda_kernels.attention.head_sizes import (
     template_of,
 )
 from cuda_kernels.attention.names import kernel_name
+from cuda_kernels.attention.scores import AS_THEY_ARE, Scores
 from cuda_kernels.attention.signature import (
     ALL_HEADS,
-    REFERENCES,
     blocks,
     flops,
     form_of,
@@ -23,6 +23,7 @@ from cuda_kernels.attention.signature import (
     mask_requirements,
     on_cpu,
     operands,
+    reference_of,
 )
 from cuda_kernels.shared.c_types import C_TYPES
 from custom_dispatch.kernel.expr import Expr
@@ -49,7 +50,7 @@ def declare(
     layout: str = "bhsd",
     tile_keys: int | None = None,
     all_heads: Expr = ALL_HEADS,
-    is_capped: bool = False,
+    scores: Scores = AS_THEY_ARE,
 ) -> cd.Kernel:
     """The kernel without tensor cores, for a type, a head's size and a mask.
 
@@ -61,24 +62,25 @@ def declare(
         As of `signature.operands`. All masks are one entry of one object.
     all_heads
         Heads of all sequences; each has blocks of its own.
-    is_capped
+    scores
         As of `signature.operands`.
     """
     columns, _ = columns_of(head)
     if tile_keys is None:
         tile_keys = (TILE_KEYS_UP_TO if isinstance(head, UpTo) else TILE_KEYS)[columns]
-    form = form_of(dtype, layout, is_capped=is_capped)
-    which = "capped_" if is_capped else ""
+    form = form_of(layout, scores=scores)
     return cd.Kernel(
-        kernel_name(which, dtype, name_of(head), mask, layout),
+        kernel_name(scores.prefix, f"{scores.label}{dtype}", name_of(head), mask, layout),
         source="attention.cu",
         entry=f"cuda_kernels::attention<{C_TYPES[dtype]}, {template_of(head)}, {tile_keys}{form}>",
-        operands=operands(dtype, head, mask, layout, is_capped=is_capped),
+        operands=operands(dtype, head, mask, layout, scores=scores),
         block=THREADS,
         grid=blocks(TILE_QUERIES, all_heads),
         dynamic_shared_memory=shared_bytes(columns, tile_keys),
         requires=[heads % kv_heads == 0, *requirements(head), *mask_requirements(mask)],
-        reference=REFERENCES[layout],
+        options=scores.options,
+        include_dirs=scores.include_dirs,
+        reference=reference_of(layout, scores),
         flops=flops(head),
-        implementations={"cpu": on_cpu(dtype, head, layout, all_heads, is_capped=is_capped)},
+        implementations={"cpu": on_cpu(dtype, head, layout, all_heads, scores=scores)},
     )

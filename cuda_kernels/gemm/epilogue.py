@@ -17,11 +17,16 @@ import custom_dispatch as cd
 from cuda_kernels.gemm.names import ACTIVATIONS, operand_type
 from cuda_kernels.shared.activations import activated
 from cuda_kernels.shared.c_types import C_TYPES
-from custom_dispatch.errors import DeclarationError
-from custom_dispatch.kernel.names import shown
+from cuda_kernels.shared.functions import Use, computed, free_name, options_of
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
-_FLOATS = ("f32", "f16", "bf16", "f64")
+_FOLLOWS = Use(
+    "follow a product",
+    "the product",
+    "what is to be stored",
+    ("f32", "f16", "bf16", "f64"),
+    "my_gelu",
+)
 _OPERANDS = ("a", "b", "bias", "residual", "c", "batch", "m", "n", "k")
 """That every product has."""
 
@@ -88,44 +93,9 @@ def epilogue_that_calls(
         floats, or an operand is a struct; `tensors` names other operands than the second, or
         `columns` what is none of the rest.
     """
-    if not isinstance(function, cd.Function):
-        raise DeclarationError(
-            f"What is to follow a product is {shown(function)}.",
-            expected="a cd.Function",
-            next_step='declare it: cd.Function("my_gelu", source="my_gelu.cu", ...).',
-        )
-    returned, operands = function.returned, function.operands
-    if not isinstance(returned, cd.Scalar) or returned.dtype.name not in _FLOATS:
-        has = (
-            f"returns {returned.dtype}"
-            if isinstance(returned, cd.Scalar)
-            else f"has {len(function.results)} results in a struct or through its parameters"
-        )
-        raise _refused(
-            function,
-            has,
-            f"one result, of {', '.join(_FLOATS)}",
-            "declare a function that returns what is to be stored.",
-        )
-    numbers = [item for item in operands if isinstance(item, cd.Scalar)]
-    if len(numbers) < len(operands):
-        struct = next(item for item in operands if not isinstance(item, cd.Scalar))
-        raise _refused(
-            function,
-            f"takes the struct `{struct.name}`",
-            "numbers",
-            "declare a function that takes the struct's numbers one by one.",
-        )
-    if not numbers or numbers[0].dtype.name not in _FLOATS:
-        first = f"`{numbers[0].name}` of {numbers[0].dtype} first" if numbers else "no operands"
-        raise _refused(
-            function,
-            f"takes {first}",
-            f"the product as its first operand, of {', '.join(_FLOATS)}",
-            "declare a function that takes it first.",
-        )
+    returned, *numbers = _FOLLOWS.numbers(function)
     if list(tensors) not in ([], [item.name for item in numbers[1:2]]):
-        raise _refused(
+        raise _FOLLOWS.refused(
             function,
             f"is to take tensors as {', '.join(map(repr, tensors))}",
             "one tensor, as its second operand: kernels read one besides the bias",
@@ -133,7 +103,7 @@ def epilogue_that_calls(
         )
     rest = numbers[1 + len(tensors) :]
     if wrong := [name for name in columns if name not in [item.name for item in rest]]:
-        raise _refused(
+        raise _FOLLOWS.refused(
             function,
             f"is to take a vector as {wrong[0]!r}",
             f"one of {', '.join(f'{item.name!r}' for item in rest) or 'no operands'}",
@@ -141,7 +111,7 @@ def epilogue_that_calls(
         )
     wide = [item.name for item in rest if item.name in columns and item.dtype.name != "f32"]
     if wide:
-        raise _refused(
+        raise _FOLLOWS.refused(
             function,
             f"is to take a vector as {wide[0]!r}, which is of another type than f32",
             "f32, to which elements of vectors are converted",
@@ -156,50 +126,15 @@ def epilogue_that_calls(
             cd.In(name, operand_type(dtype), [cd.dim("n")])
             if item.name in columns
             else cd.Scalar(name, item.dtype)
-            for item, name in ((item, _free(function.name, item.name)) for item in rest)
+            for item, name in ((item, free_name(function, item.name, _OPERANDS)) for item in rest)
         ),
         tuple(
             f"const {C_TYPES[dtype]}*" if item.name in columns else item.dtype.c_name
             for item in rest
         ),
-        _free(function.name, tensors[0]) if tensors else "",
-        (
-            *function.options,
-            *("-include", str(function.source)),
-            f"-DCUDA_KERNELS_EPILOGUE={function.entry}",
-        ),
+        free_name(function, tensors[0], _OPERANDS) if tensors else "",
+        options_of(function),
         function.include_dirs,
-        None
-        if function.reference is None
-        else _Computed(function.arguments[0], function.reference),
+        computed(function),
     )
     return replace(called, struct=called.entry(f"cuda_kernels::Epilogue<{types}>"))
-
-
-@dataclass(frozen=True)
-class _Computed:
-    """What a function's reference says of f64, unless it takes fewer bits."""
-
-    x: cd.Scalar
-    reference: Callable[..., Any]
-
-    def __call__(self, x: Array, *others: Any) -> Array:
-        given = x if self.x.dtype.bits >= 32 else x.astype(self.x.dtype.to_numpy())
-        # Vectors and tensors are converted to f32 at least; numbers are of the types declared.
-        wide = (other.astype(numpy.float64) if numpy.ndim(other) else other for other in others)
-        with numpy.errstate(all="ignore"):
-            arrays = (numpy.broadcast_to(other, x.shape) for other in wide)
-            return numpy.asarray(self.reference(given, *arrays))
-
-
-def _free(function: str, name: str) -> str:
-    """A name for an operand that no operand of a product has."""
-    return f"{function}_{name}" if name in _OPERANDS else name
-
-
-def _refused(function: cd.Function, found: str, expected: str, next_step: str) -> DeclarationError:
-    return DeclarationError(
-        f"Function `{function.name}` is to follow a product, and {found}.",
-        expected=expected,
-        next_step=next_step,
-    )

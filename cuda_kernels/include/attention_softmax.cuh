@@ -36,7 +36,7 @@ struct Scoring : Form {
   bool begins = false;  // whether it sees none before its own index plus `before`
   int before = 0;
 
-  __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f) || Form::caps(); }
+  __device__ __forceinline__ bool adjusts() const { return mask.adds() || !(scale > 0.0f) || Form::changes(); }
   __device__ __forceinline__ float factor() const { return adjusts() ? 1.0f : scale * kLog2E; }
 
   // The number of keys that a query sees for being causal.
@@ -119,7 +119,9 @@ struct Scoring : Form {
   // stays finite, since the other branch of the maximum is where the product overflows.
   __device__ __forceinline__ static float plus(float score, float value) {
     const float sum = fmaf(value, kLog2E, score);
-    if constexpr (kOverflows<T>) {
+    if constexpr (kOverflows<T> && Form::kMayHide) {
+      return score == -INFINITY ? score : larger(sum, fmaf(value, 0.0885f, kLowest));
+    } else if constexpr (kOverflows<T>) {
       return larger(sum, fmaf(value, 0.0885f, kLowest));
     } else {
       return sum;
@@ -195,7 +197,7 @@ template <class Form>
 __device__ __forceinline__ void add_sinks(const Form& form, Softmax& softmax, float factor, int head, int lane) {
   if constexpr (!Form::kIsUsual) {
     for (int row = 0; row < 2; ++row)
-      if (lane % 4 == 0) softmax.sums[row] += form.sink(head, softmax.maxima[row] * factor);
+      if (lane % 4 == 0) softmax.sums[row] += form.sinks.weight(head, softmax.maxima[row] * factor);
   }
 }
 

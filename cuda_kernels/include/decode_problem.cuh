@@ -167,7 +167,7 @@ struct PartResults {
   }
   // What a row's sums are multiplied by: divided by its weights, with a head's sink among them.
   __device__ __forceinline__ float share(int row, float maximum, float weight) const {
-    if constexpr (!OfProblem::kIsUsual) weight += problem.form.sink(head(row), maximum);
+    if constexpr (!OfProblem::kIsUsual) weight += problem.form.sinks.weight(head(row), maximum);
     return weight == 0.0f ? 0.0f : problem.caches.scale(problem.caches.value_scales, part.kv_head) / weight;
   }
   // Four columns: number `at` of all of the tile.

@@ -16,6 +16,7 @@ from cuda_kernels.attention.decode import Decode, decode
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.mask_spans import spans_of
 from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
+from cuda_kernels.attention.scores import capped
 from cuda_kernels.attention.simt import declare
 
 Random = np.random.Generator
@@ -31,14 +32,34 @@ def compiled(form: str, *kernels: cd.Kernel) -> Shipped:
 
 
 MANY: tuple[tuple[cd.Kernel, str, str, tuple[int, int]], ...] = (
-    (prefill("f16", SMALLEST, "queries", form=SMALL, is_capped=True), "f16", "queries", (40, 24)),
-    (prefill("bf16", SMALLEST, "bool", form=SMALL, is_capped=True), "bf16", "bool", (64, 64)),
-    (prefill("bf16", MLA, "keys", form=SMALL, is_capped=True), "bf16", "keys", (96, 33)),
+    (
+        prefill("f16", SMALLEST, "queries", form=SMALL, scores=capped("f16")),
+        "f16",
+        "queries",
+        (40, 24),
+    ),
+    (
+        prefill("bf16", SMALLEST, "bool", form=SMALL, scores=capped("bf16")),
+        "bf16",
+        "bool",
+        (64, 64),
+    ),
+    (prefill("bf16", MLA, "keys", form=SMALL, scores=capped("bf16")), "bf16", "keys", (96, 33)),
 )
 OTHERS = (
-    (declare("f32", UP_TO[1], "queries", is_capped=True), "f32", "queries", (80, 72)),
-    (decode("bf16", SMALLEST, "bool", Decode(16, 1), is_capped=True), "bf16", "bool", (64, 40)),
-    (decode("f16", MLA, "queries", Decode(16, 1), is_capped=True), "f16", "queries", (72, 72)),
+    (declare("f32", UP_TO[1], "queries", scores=capped("f32")), "f32", "queries", (80, 72)),
+    (
+        decode("bf16", SMALLEST, "bool", Decode(16, 1), scores=capped("bf16")),
+        "bf16",
+        "bool",
+        (64, 40),
+    ),
+    (
+        decode("f16", MLA, "queries", Decode(16, 1), scores=capped("f16")),
+        "f16",
+        "queries",
+        (72, 72),
+    ),
 )
 
 
