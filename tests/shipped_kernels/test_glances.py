@@ -21,13 +21,13 @@ def test_a_function_of_heads_of_several_sizes_is_glanced_at_once(
     wanted = [f"attention_bf16_{dim}" for dim in (64, 128)]
     patterns = [pattern for pattern in attention if pattern.item.name in wanted]
     traced: list[Any] = []
-    trace = replacing.traced_with_sizes
+    trace = replacing._traced_with_sizes
 
     def counted(*given: Any) -> torch.fx.Graph:
         traced.append(given)
         return trace(*given)
 
-    monkeypatch.setattr(replacing, "traced_with_sizes", counted)
+    monkeypatch.setattr(replacing, "_traced_with_sizes", counted)
     replacing.operations_of.cache_clear()
     first, second = (
         [replacing.operations_of(pattern, *each) for each in variants(pattern)]
