@@ -23,7 +23,6 @@ import itertools
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ from benchmarks.cases.language_functions import (
     passed,
 )
 from benchmarks.lib import gpu_command
-from benchmarks.lib.gpu_timing import in_graph, with_events
+from benchmarks.lib.gpu_timing import in_graph, step_us, with_events
 
 TARGETS = ("cuda:sm_90a", "cuda:sm_80")
 FEW, MANY, ROUNDS = 8, 136, 15
@@ -234,22 +233,7 @@ def module_us(path: Path, arguments: list[Any], *, is_graph: bool) -> float:
     """Microseconds of a step in a module."""
     import custom_dispatch as cd
 
-    program, runs = cd.load(path, "cuda"), []
-    for count in (FEW, MANY):
-        steps = program.function(f"steps_{count}")
-        if is_graph:
-            steps.replay(*arguments)
-        else:
-            steps(*arguments)
-        runs.append(steps.replay if is_graph else lambda steps=steps: steps(*arguments))
-    times: list[list[float]] = [[], []]
-    for _ in range(ROUNDS):
-        for call, found in zip(runs, times, strict=True):
-            start = time.perf_counter()
-            call()
-            found.append(time.perf_counter() - start)
-    few, many = map(statistics.median, times)
-    return (many - few) * 1e6 / (MANY - FEW)
+    return step_us(cd.load(path, "cuda"), arguments, FEW, MANY, ROUNDS, is_graph=is_graph)
 
 
 def run(directory: Path) -> Iterator[dict[str, Any]]:

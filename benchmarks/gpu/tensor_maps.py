@@ -17,13 +17,11 @@ import ctypes
 import re
 import statistics
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.lib import gpu_command
-from benchmarks.lib.gpu_timing import in_graph, median_us, with_events
+from benchmarks.lib.gpu_timing import in_graph, median_us, step_us, with_events
 
 SIZES, FEW, MANY, ROUNDS = (512, 1024, 4096), 8, 72, 11
 CHECKED, TOLERANCE = 20, 1e-3
@@ -196,19 +194,7 @@ def module_us(path: Path, v: Any, y: Any, *, is_graph: bool) -> tuple[float, flo
         wanted = x.float() @ y.float()
         found = torch.from_dlpack(one(x, y)).float()
         worst = max(worst, float((found - wanted).norm() / wanted.norm()))
-    runs: list[Callable[[], Any]] = []
-    for count in (FEW, MANY):
-        steps = program.function(f"steps_{count}")
-        (steps.replay if is_graph else steps)(v, y)
-        runs.append(steps.replay if is_graph else lambda steps=steps: steps(v, y))
-    times: list[list[float]] = [[], []]
-    for _ in range(ROUNDS):
-        for call, into in zip(runs, times, strict=True):
-            start = time.perf_counter()
-            call()
-            into.append(time.perf_counter() - start)
-    few, many = map(statistics.median, times)
-    return (many - few) * 1e6 / (MANY - FEW), worst
+    return step_us(program, (v, y), FEW, MANY, ROUNDS, is_graph=is_graph), worst
 
 
 def run(directory: Path) -> list[dict[str, Any]]:

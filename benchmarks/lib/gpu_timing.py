@@ -5,10 +5,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from custom_dispatch.measure.native_launch import NativeLaunch
+    from custom_dispatch.runtime.program import Program
 
 HEAD_START, MOST_CYCLES = 300_000, 20_000_000
 """For which the GPU waits, 0.15 ms at 2 GHz, and at most after launches that took longer."""
@@ -23,6 +25,28 @@ def median_us(once: Callable[[], float], budget_s: float = 0.25) -> float:
     while len(times) < 7 or (len(times) < 50 and time.perf_counter() - start < budget_s):
         times.append(once())
     return statistics.median(times) * 1e6
+
+
+def step_us(
+    program: Program, arguments: Sequence[Any], few: int, many: int, rounds: int, *, is_graph: bool
+) -> float:
+    """Microseconds of one more step, of a program whose `steps_N` has N steps, by the host's clock.
+
+    Few and many are called in turn, `rounds` times each; the difference of their medians counts.
+    """
+    runs: list[Callable[[], Any]] = []
+    for count in (few, many):
+        steps = program.function(f"steps_{count}")
+        (steps.replay if is_graph else steps)(*arguments)
+        runs.append(steps.replay if is_graph else partial(steps, *arguments))
+    times: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for call, found in zip(runs, times, strict=True):
+            start = time.perf_counter()
+            call()
+            found.append(time.perf_counter() - start)
+    of_few, of_many = map(statistics.median, times)
+    return (of_many - of_few) * 1e6 / (many - few)
 
 
 def with_events(operator: Callable[[], Any]) -> Callable[[], float]:

@@ -18,6 +18,7 @@ from custom_dispatch.kernel.expr import Expr
 from custom_dispatch.kernel.operand import Operand
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
+_heads: Expr = cd.dim("heads")
 _CHANGES = Use(
     "change scores of attention",
     "the scaled score",
@@ -27,7 +28,7 @@ _CHANGES = Use(
 )
 _SIZES = ("batch", "heads", "kv_heads", "queries", "keys", "dim", "value_dim")
 _OF_MASKS = ("mask", "mask_batches", "mask_heads", "mask_rows", "mask_is_bool", "spans")
-_OPERANDS = (*("q", "k", "v", "out", "scale", "causal", "sinks", "partial_results"),)
+_OPERANDS = ("q", "k", "v", "out", "scale", "causal", "sinks", "partial_results")
 _TAKEN = frozenset((*_OPERANDS, *_SIZES, *_OF_MASKS))
 """Names of the operands that kernels have anyway."""
 
@@ -96,6 +97,3 @@ def changed_by(function: cd.Function, dtype: str) -> Scores:
 
 def _sinks(dtype: str) -> cd.In:
     return cd.In("sinks", dtype, [_heads], optional=True)
-
-
-_heads: Expr = cd.dim("heads")
