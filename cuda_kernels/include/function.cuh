@@ -1,7 +1,8 @@
 // Calls of a function of the user's in a kernel: #include "../include/function.cuh".
 //
-// The compiler is told to include its source first, and that CUDA_KERNELS_FUNCTION is its name. Its last operands are the
-// last parameters of a kernel: numbers, which are the same for all, and vectors with one for each column.
+// The compiler is told to include its source first, then custom_dispatch's header for functions, and that
+// CUDA_KERNELS_FUNCTION is its name. Its last operands are the last parameters of a kernel: numbers, which are the same
+// for all, and vectors with one for each column.
 #pragma once
 
 #ifdef CUDA_KERNELS_FUNCTION
@@ -29,8 +30,9 @@ template <class Result, class... Numbers>
 struct Call {
   template <class... Before>
   __device__ __forceinline__ float operator()(int, Before... before) const {
-    static_assert(kSame<decltype(CUDA_KERNELS_FUNCTION(before...)), Result>,
-                  "the function returns another type than its declaration says");
+    // With operands that convert to what is declared alone, where C++ would make an f32 of an f64.
+    using Returned = decltype(CUDA_KERNELS_FUNCTION(custom_dispatch_operand(before)...));
+    static_assert(kSame<Returned, Result>, "the function returns another type than its declaration says");
     return static_cast<float>(CUDA_KERNELS_FUNCTION(before...));
   }
 };

@@ -91,7 +91,10 @@ class Use:
 
 def options_of(function: cd.Function) -> tuple[str, ...]:
     """Those of the compiler with which kernels call it."""
-    included = ("-include", str(function.source))
+    # What compiles is loaded for functions alone, not wherever a product is declared.
+    from custom_dispatch.toolchain.function_source import HELPERS
+
+    included = ("-include", str(function.source), "-include", str(HELPERS))
     return (*function.options, *included, f"-DCUDA_KERNELS_FUNCTION={function.entry}")
 
 

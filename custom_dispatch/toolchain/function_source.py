@@ -16,7 +16,8 @@ from custom_dispatch.toolchain.object_sources import CPU_PTX_ARCH
 from custom_dispatch.toolchain.produced import file_of
 from custom_dispatch.toolchain.stored_build import StoredBuild
 
-_HELPERS = Path(__file__).with_name("function.cuh")
+HELPERS = Path(__file__).with_name("function.cuh")
+"""The types that their operands and results go through."""
 _HEADERS = {"f16": "cuda_fp16.h", "bf16": "cuda_bf16.h"}
 _BLOCK = 256
 """Threads of a block of the kernel."""
@@ -122,7 +123,7 @@ def _source(function: Function, parameters: str, body: Sequence[str], define: st
     lines = [
         define,
         *headers,
-        f'#include "{_HELPERS}"',
+        f'#include "{HELPERS}"',
         f'#include "{function.source}"',
         head,
         *(f"  {line}" for line in body),

@@ -263,3 +263,15 @@ def test_a_function_that_returns_what_is_not_declared_is_refused() -> None:
     with pytest.raises(SourceError) as caught:
         cd.build(kernel, ["cuda:sm_80"])
     assert "returns another type than its declaration says" in str(caught.value)
+
+
+def test_a_function_that_takes_what_is_not_declared_is_refused(tmp_path: Path) -> None:
+    """C++ would make an f32 of an f64, and infinity of 1e300."""
+    source = tmp_path / "scaled.cu"
+    source.write_text("__device__ float scaled(float x, float factor) { return x * factor; }\n")
+    operands = [cd.Scalar("x", "f32"), cd.Scalar("factor", "f64")]
+    wrong = cd.Function("scaled", source=source, operands=operands, result="f32")
+    kernel = gemm.declare("linear", "bf16", epilogue_that_calls(wrong), form=TILE)
+    with pytest.raises(SourceError) as caught:
+        cd.build(kernel, ["cuda:sm_80"])
+    assert "custom_dispatch_Operand<double>" in str(caught.value)
