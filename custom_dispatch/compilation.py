@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,7 +14,7 @@ from custom_dispatch.files import check_output, write_atomically
 from custom_dispatch.ir.compiler_tool import compile_mlir, device_flags
 from custom_dispatch.ir.stored import remember_module
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import files_of, kernels_of
+from custom_dispatch.kernel.declared import Declarations, files_of, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_path, check_switch, is_list, shown
 from custom_dispatch.kernel.sources import is_argument
@@ -39,7 +39,7 @@ something of it that does not fit its kernels (an f64 that becomes an f32)."""
 
 def compile(  # noqa: A001 - the public name is cd.compile
     model: Model | None,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: Declarations | Library,
     targets: Sequence[str | Target] | None = None,
     *,
     replace: Any = (),
@@ -98,7 +98,7 @@ def compile(  # noqa: A001 - the public name is cd.compile
 
 def _compile(
     model: Model | None,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: Declarations | Library,
     targets: Sequence[str | Target] | None,
     patterns: list[Any],
     flags: Sequence[str],
@@ -293,7 +293,7 @@ def _compile_module(
 
 
 def emit(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | Library,
+    kernels: Declarations | Library,
     targets: Sequence[str | Target] | None = None,
     *,
     output: str | os.PathLike[str],

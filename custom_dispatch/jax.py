@@ -6,7 +6,7 @@ Raises `ToolNotFoundError`: JAX is not installed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compilation import compile as compile_module
@@ -18,7 +18,7 @@ from custom_dispatch.frontends.jax.pattern import Pattern
 from custom_dispatch.frontends.jax.rewriting import Rule
 from custom_dispatch.frontends.outside_weights import INLINE_BYTES, check_inline_bytes
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import Names
+from custom_dispatch.kernel.declared import Declarations, Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.pattern import as_list, for_targets, warn_of_nothing
 from custom_dispatch.match.replace import patterns_of
@@ -39,7 +39,7 @@ def compile(  # noqa: A001 - the public name is cd.jax.compile
     arguments: Sequence[Any] | Mapping[str, Sequence[Any]],
     targets: Sequence[str | Target] | None = None,
     *,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] = (),
+    kernels: Declarations = (),
     replace: Any = (),
     name: str = "main",
     inline_bytes: int | None = INLINE_BYTES,

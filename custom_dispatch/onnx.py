@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compilation import compile as compile_module
@@ -19,7 +19,7 @@ from custom_dispatch.frontends.onnx.operator import register
 from custom_dispatch.frontends.onnx.pattern import Pattern
 from custom_dispatch.frontends.onnx.verifying import evaluate
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import Names
+from custom_dispatch.kernel.declared import Declarations, Names
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.match.pattern import for_targets
 from custom_dispatch.match.replace import patterns_of
@@ -41,7 +41,7 @@ def compile(  # noqa: A001 - the public name is cd.onnx.compile
     model: str | os.PathLike[str] | onnx.ModelProto | Mapping[str, Any],
     targets: Sequence[str | Target] | None = None,
     *,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
+    kernels: Declarations | None = None,
     replace: Pattern | Sequence[Pattern] = (),
     name: str = "main",
     inline_bytes: int | None = outside_weights.INLINE_BYTES,

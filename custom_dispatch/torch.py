@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from custom_dispatch.compilation import compile as compile_module
@@ -23,7 +23,7 @@ from custom_dispatch.frontends.torch.refusals import check_unsigned, compile_err
 from custom_dispatch.frontends.torch.replacing import import_with_kernels
 from custom_dispatch.frontends.torch.updates import check_updates
 from custom_dispatch.frontends.torch.verifying import describe_first, give_values, in_pytorch, run
-from custom_dispatch.kernel.declared import Names
+from custom_dispatch.kernel.declared import Declarations, Names
 from custom_dispatch.match.pattern import as_list, for_targets, warn_of_nothing
 from custom_dispatch.phases import say
 from custom_dispatch.runtime.program import load
@@ -46,7 +46,7 @@ def compile(  # noqa: A001 - the public name is cd.torch.compile
     arguments: Sequence[Any] | Mapping[str, Sequence[Any]],
     targets: Sequence[str | Target] | None = None,
     *,
-    kernels: Kernel | Choice | Iterable[Kernel | Choice] | None = None,
+    kernels: Declarations | None = None,
     replace: Any = (),
     dynamic_shapes: Any = None,
     name: str = "main",

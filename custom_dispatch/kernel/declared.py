@@ -20,6 +20,9 @@ from custom_dispatch.kernel.sources import TargetParts
 from custom_dispatch.kernel.target import Target
 
 Found = TypeVar("Found")
+Declared = Kernel | Choice | Function
+"""What users declare. A function stands for its kernel form wherever a kernel may stand."""
+Declarations = Declared | Iterable[Declared]
 
 
 def are_same(first: Kernel | Choice, second: Kernel | Choice) -> bool:
@@ -141,7 +144,7 @@ def kernels_of(item: Kernel | Choice) -> tuple[Kernel, ...]:
     return item.kernels if isinstance(item, Choice) else (item,)
 
 
-def check_declared(item: Kernel | Choice | Function, given_to: str) -> Kernel | Choice:
+def check_declared(item: Declared, given_to: str) -> Kernel | Choice:
     """Require a kernel, a choice, or a function, which becomes its kernel."""
     if isinstance(item, Function):
         return item.kernel()

@@ -9,9 +9,8 @@ from typing import Any, Self, TypeVar
 from custom_dispatch.errors import DeclarationError, LinkError, ReplacementWarning, warn
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.consistency import check_requires
-from custom_dispatch.kernel.declared import Names, check_declared, kernels_of
+from custom_dispatch.kernel.declared import Declared, Names, check_declared, kernels_of
 from custom_dispatch.kernel.expr import Condition
-from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import as_integer, is_list, several, shown
 from custom_dispatch.kernel.operand import Buffer, Scalar
@@ -79,7 +78,7 @@ class Replaceable:
 
     def _set(
         self,
-        item: Kernel | Choice | Function,
+        item: Declared,
         required: bool,
         fixed: Mapping[str, Any] | None,
         sizes: Mapping[str, int] | None = None,
@@ -144,7 +143,7 @@ class Pattern(Replaceable):
 
     def __init__(
         self,
-        kernel: Kernel | Choice | Function,
+        kernel: Declared,
         computes: str | Sequence[str],
         *,
         fixed: Mapping[str, Any] | None = None,

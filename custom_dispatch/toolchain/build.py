@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from typing import TypedDict
 from custom_dispatch.errors import DeclarationError, PtxError, SourceError
 from custom_dispatch.format.manifest import ModuleSource
 from custom_dispatch.kernel.choice import Choice
+from custom_dispatch.kernel.declared import Declarations, Declared
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.launch import check_compiler_name
 from custom_dispatch.kernel.names import check_switch, several
@@ -62,7 +63,7 @@ class BuildOptions(TypedDict, total=False):
 
 
 def build(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice],
+    kernels: Declarations,
     targets: Sequence[str | Target] | None = None,
     *,
     compiler: str = "auto",
@@ -170,14 +171,12 @@ def build(
     return library
 
 
-def _by_tables(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice], targets: Sequence[Target]
-) -> Kernel | Choice | Iterable[Kernel | Choice]:
+def _by_tables(kernels: Declarations, targets: Sequence[Target]) -> Declarations:
     """What is given, with choices by what was measured, of the kernels that are then taken; and
     with the code of those that have a producer.
     """
 
-    def one(item: Kernel | Choice) -> Kernel | Choice:
+    def one(item: Declared) -> Declared:
         if isinstance(item, Choice):
             return tuned(item, targets).taken_on(targets).with_kernels(code)
         return code(item) if isinstance(item, Kernel) else item

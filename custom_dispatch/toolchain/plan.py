@@ -12,7 +12,7 @@ from typing import Any
 
 from custom_dispatch.errors import DeclarationError, TargetWarning
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import Names, is_same_code, kernels_of
+from custom_dispatch.kernel.declared import Declarations, Names, is_same_code, kernels_of
 from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import (
@@ -118,7 +118,7 @@ def _stem(members: Sequence[Kernel]) -> str:
 
 
 def check_kernels(
-    kernels: Kernel | Choice | Iterable[Kernel | Choice],
+    kernels: Declarations,
 ) -> tuple[list[Kernel], tuple[Choice, ...]]:
     """The kernels, those of choices among them, each once; and the choices."""
     items = check_callees(kernels)

@@ -11,7 +11,7 @@ from custom_dispatch.frontends.gradients import GRADIENT, Gradients
 from custom_dispatch.frontends.jax.primitive import bound_primitive, no_derivative
 from custom_dispatch.kernel.binding import match_arguments, struct_numbers
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import check_declared, kernels_of
+from custom_dispatch.kernel.declared import Declared, check_declared, kernels_of
 from custom_dispatch.kernel.dtypes import ElementType
 from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
@@ -48,7 +48,7 @@ class Call:
         return f"cd.jax.call({self.kernel!r})"
 
 
-def call(kernel: Kernel | Choice | Function, *, backward: Any = None) -> Call:
+def call(kernel: Declared, *, backward: Any = None) -> Call:
     """Make a kernel, or a declared function, a function of JAX.
 
     It takes the `In`s and `InOut`s as arrays, value-less `Scalar`s as numbers of Python and

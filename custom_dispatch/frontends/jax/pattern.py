@@ -16,9 +16,7 @@ from iree.compiler import ir
 
 from custom_dispatch.errors import CallError, CustomDispatchError
 from custom_dispatch.kernel.binding import bind_shapes
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.function import Function
-from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.kernel.declared import Declared
 from custom_dispatch.kernel.operand import Buffer, Scalar
 from custom_dispatch.match.example import Example, normalise
 from custom_dispatch.match.matching import Matcher
@@ -55,7 +53,7 @@ class Pattern(OfFunctions):
 
     def __init__(
         self,
-        kernel: Kernel | Choice | Function,
+        kernel: Declared,
         computes: Computes | Sequence[Computes] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,

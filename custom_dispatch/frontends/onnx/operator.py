@@ -13,8 +13,7 @@ from onnx.reference.op_run import OpRun
 from custom_dispatch.errors import DeclarationError, LinkError
 from custom_dispatch.frontends.onnx import node
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import are_same, check_declared, kernels_of
-from custom_dispatch.kernel.function import Function
+from custom_dispatch.kernel.declared import Declared, are_same, check_declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
@@ -30,7 +29,7 @@ _lock = threading.RLock()
 _registered: dict[tuple[str, str], Kernel | Choice] = {}
 
 
-def register(kernel: Kernel | Choice | Function, domain: str = "custom_dispatch") -> type[OpRun]:
+def register(kernel: Declared, domain: str = "custom_dispatch") -> type[OpRun]:
     """Make a kernel, a choice or a function an operator of ONNX with the same name.
 
     Its domain is separate from ONNX's, with version 1.

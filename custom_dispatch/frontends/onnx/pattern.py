@@ -14,8 +14,7 @@ from iree.compiler import ir
 from custom_dispatch.errors import DeclarationError, excerpt
 from custom_dispatch.frontends.onnx import importing
 from custom_dispatch.frontends.onnx.node import graphs_of, onnx_type, scalars_of
-from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.function import Function
+from custom_dispatch.kernel.declared import Declared
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import is_list, shown
 from custom_dispatch.link.arguments import arguments_by_name
@@ -68,7 +67,7 @@ class Pattern(Replaceable):
 
     def __init__(
         self,
-        kernel: Kernel | Choice | Function,
+        kernel: Declared,
         computes: Computes | Sequence[Computes],
         *,
         fixed: Mapping[str, Any] | None = None,

@@ -17,7 +17,13 @@ from custom_dispatch.frontends.torch.derivative import Derivative
 from custom_dispatch.frontends.torch.dtypes import is_same_type, torch_dtype
 from custom_dispatch.frontends.torch.shapes import TracedShapes
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import are_same, check_declared, first_fitting, kernels_of
+from custom_dispatch.kernel.declared import (
+    Declared,
+    are_same,
+    check_declared,
+    first_fitting,
+    kernels_of,
+)
 from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import check_name
@@ -41,9 +47,7 @@ _lock = threading.Lock()
 _registered: dict[str, _Registered] = {}
 
 
-def register(
-    kernel: Kernel | Choice | Function, namespace: str = "custom_dispatch", *, backward: Any = None
-) -> Any:
+def register(kernel: Declared, namespace: str = "custom_dispatch", *, backward: Any = None) -> Any:
     """Make a kernel, or a function, an operator of PyTorch: `torch.ops.NAMESPACE.KERNEL`.
 
     It takes the `In`s and `InOut`s as tensors, on the CPU or on one GPU, and value-less

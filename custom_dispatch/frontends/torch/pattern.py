@@ -20,8 +20,7 @@ from custom_dispatch.frontends.torch.dtypes import torch_dtype
 from custom_dispatch.frontends.torch.importer import Rewrites, import_pattern
 from custom_dispatch.frontends.torch.refusals import quiet_tracing
 from custom_dispatch.kernel.choice import Choice
-from custom_dispatch.kernel.declared import kernels_of
-from custom_dispatch.kernel.function import Function
+from custom_dispatch.kernel.declared import Declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
@@ -78,7 +77,7 @@ class Pattern(OfFunctions):
 
     def __init__(
         self,
-        kernel: Kernel | Choice | Function,
+        kernel: Declared,
         computes: Computes | Sequence[Computes] | None = None,
         *,
         fixed: Mapping[str, Any] | None = None,
