@@ -220,7 +220,10 @@ def elsewhere() -> list[Subject]:
 
 def group(subject: Subject) -> str:
     """What is summed up in one line: a source, or all those of rows and of single elements."""
-    return ROWS_GROUP if subject.module in SMALL_MODULES else f"{subject.source}.cu"
+    if subject.module in SMALL_MODULES:
+        return ROWS_GROUP
+    calls = any("CUDA_KERNELS_FUNCTION" in each for each in subject.form.options)
+    return f"{subject.source}.cu{', with a function' if calls else ''}"
 
 
 @functools.cache

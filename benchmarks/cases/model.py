@@ -41,9 +41,11 @@ def with_kernels(
     *,
     dynamic: Callable[[], Any] | None = None,
     products: bool = True,
+    epilogues: bool = False,
     graph: bool = False,
 ) -> Any:
-    """A model of PyTorch with every kernel that ships; those for matrix products only if asked.
+    """A model of PyTorch with every kernel that ships; those for matrix products only if asked, and
+    what follows these as functions that they call if that is asked.
 
     Parameters
     ----------
@@ -54,10 +56,14 @@ def with_kernels(
     """
     import custom_dispatch as cd
     from cuda_kernels.patterns import torch as torch_patterns
+    from cuda_kernels.patterns import torch_epilogues
 
-    left_out = () if products else (*torch_patterns.linear, *torch_patterns.matmul)
-    patterns = [item for item in torch_patterns.everything if item not in left_out]
     arguments, shapes = next(iter(calls.values())), None if dynamic is None else dynamic()
+    left_out = () if products else (*torch_patterns.linear, *torch_patterns.matmul)
+    everything = torch_patterns.everything
+    if epilogues:
+        everything = torch_epilogues.everything_in(module, arguments, dynamic_shapes=shapes)
+    patterns = [item for item in everything if item not in left_out]
     return cd.torch.compile(
         module,
         arguments,

@@ -7,7 +7,7 @@ every machine, and made where the model runs.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,21 @@ CONFIGURATIONS = {
         0,
         (80, 3000),
     ),
+    "nemotron": Configuration(
+        "Nemotron",
+        {
+            "hidden_size": 2048,
+            "intermediate_size": 8192,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 16,
+            "num_key_value_heads": 8,
+            "vocab_size": 32000,
+        },
+        torch.bfloat16,
+        1,
+        1000,
+    ),
+    "dinov2": Configuration("Dinov2", {"num_hidden_layers": 4}, torch.float16, 8, 0),
     "clip-vision": Configuration("CLIPVision", {"num_hidden_layers": 4}, torch.float16, 8, 0),
     "convnext": Configuration("ConvNext", {}, torch.float16, 8, 0),
     "resnet-50": Configuration("ResNet", {}, torch.float16, 8, 0),
@@ -229,4 +244,8 @@ CONFIGURATIONS = {
 CASES = {
     name: Case(partial(_model, about), partial(_calls, about), with_kernels, without_kernels)
     for name, about in CONFIGURATIONS.items()
+}
+CASES |= {
+    f"{name}-epilogues": replace(case, compiled=partial(with_kernels, epilogues=True))
+    for name, case in CASES.items()
 }

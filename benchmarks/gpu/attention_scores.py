@@ -16,8 +16,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,10 @@ class Scores:
 
     softcap: float = 0.0
     sinks: Any = None
+    change: Callable[[Any], Any] | None = None
+    """What a function of the user's computes, in double precision."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """That it takes beside a score."""
 
 
 def exact(given: Inputs, of_scores: Scores) -> Any:
@@ -86,6 +90,8 @@ def exact(given: Inputs, of_scores: Scores) -> Any:
     scores = given.q.double() @ k.transpose(-1, -2) * given.scale
     if of_scores.softcap:
         scores = of_scores.softcap * (scores / of_scores.softcap).tanh()
+    if of_scores.change is not None:
+        scores = of_scores.change(scores)
     if given.causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device="cuda").tril()
         scores = scores.masked_fill(~seen, -math.inf)
@@ -104,8 +110,8 @@ def exact(given: Inputs, of_scores: Scores) -> Any:
 class Launcher:
     """The built kernels, by name."""
 
-    def __init__(self, directory: Path) -> None:
-        self.kernels = {kernel.name: kernel for kernel in kernels()}
+    def __init__(self, directory: Path, built: Iterable[cd.Kernel]) -> None:
+        self.kernels = {kernel.name: kernel for kernel in built}
         self._objects = gpu_objects.Objects(directory)
 
     def names(self, beginning: str, given: Inputs) -> list[str]:
@@ -119,7 +125,7 @@ class Launcher:
         """Attention, ready to run; None where it was not built."""
         if not self._objects.has(target, name):
             return None
-        values = {**vars(given), "spans": spans, **vars(of_scores)}
+        values = {**vars(given), "spans": spans, **vars(of_scores), **of_scores.numbers}
         return self._objects.launch(self.kernels[name], target, values)
 
     def spans(self, mask: torch.Tensor) -> tuple[gpu_objects.Launch, torch.Tensor]:
@@ -219,7 +225,7 @@ def cases() -> Iterator[tuple[str, str, Inputs, Scores, str]]:
 
 def check(directory: Path) -> int:
     """Compare everything with double precision."""
-    launcher, tally = Launcher(directory), gpu_command.Tally()
+    launcher, tally = Launcher(directory, kernels()), gpu_command.Tally()
     for kind, beginning, given, of_scores, what in cases():
         want = exact(given, of_scores)
         known: list[Any] = [None]
@@ -313,7 +319,7 @@ CAPPED = (
 
 def run(directory: Path) -> list[Row]:
     """Time the large cases."""
-    launcher, rows = Launcher(directory), []
+    launcher, rows = Launcher(directory, kernels()), []
     with_flex: list[tuple[str, float, Callable[[], Any]]] = []
 
     def timed(

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import custom_dispatch as cd
+from benchmarks.cases.called_functions import layer_scaled, of_numbers
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import in_turn
 from cuda_kernels import elementwise, gemm
@@ -38,7 +39,6 @@ from custom_dispatch.kernel.target import Target
 if TYPE_CHECKING:
     import torch
 
-SOURCE = Path(__file__).parents[1] / "cases" / "epilogues.cuh"
 TARGET = "cuda:sm_90a"
 MODELS = {"phi-2": (10240, 2560), "gpt2-xl": (6400, 1600)}
 """n and k of the products that GELU follows."""
@@ -51,15 +51,9 @@ TOLERANCES = {"bf16": 5e-3, "f16": 1e-3, "tf32": 1e-3, "f32": 2e-5}
 FACTOR = 0.25
 
 
-def _function(name: str, *others: str) -> cd.Function:
-    operands = [cd.Scalar(each, "f32") for each in ("x", *others)]
-    return cd.Function(name, source=SOURCE, operands=operands, result="f32")
-
-
-QUICK, WRITTEN = _function("quick_gelu_tanh"), _function("written_gelu_tanh")
-SCALED = _function("layer_scaled", "before", "gamma", "factor")
+QUICK, WRITTEN = (of_numbers(f"{each}_gelu_tanh", "x") for each in ("quick", "written"))
 CHECKED = tuple(
-    gemm.with_epilogue(SCALED, layout, dtype, out, tensors=["before"], columns=["gamma"])
+    layer_scaled(layout, dtype, out)
     for layout, dtype, out in (
         ("linear", "bf16", None),
         ("matmul", "bf16", None),

@@ -16,6 +16,7 @@ transformers are
   sequences with a cache of 2048, logits included (`cases/decoder_steps.py`).
 - `qwen3`, `llama-1b` and so on: whole models of transformers with a mask, at sizes that nothing was
   tuned for (`cases/whole_models.py`). `--zoo` takes these alone.
+- `gemma2-epilogues` and so on: the same with functions in the products for what follows these.
 - `...-without-products`: with the other kernels, and the matrix products those of IREE.
 
 Correct first: embeddings have a cosine of at least 0.9999 to those of PyTorch in f32; other models'
@@ -365,7 +366,7 @@ def main() -> int:
     )
     parser.add_argument("--save", type=Path, help="the results' file")
     options = parser.parse_args()
-    names = options.model or list(whole_models.CASES if options.zoo else CASES)
+    names = options.model or list(whole_models.CONFIGURATIONS if options.zoo else CASES)
     if options.half != "run":
         targets = options.target or TARGETS
         alone = not options.without_alone

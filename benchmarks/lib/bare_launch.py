@@ -26,6 +26,7 @@ import numpy
 
 import cuda_kernels
 import custom_dispatch as cd
+from benchmarks.cases.called_functions import calling
 from custom_dispatch.kernel.abi import constants_of
 from custom_dispatch.kernel.binding import grid_for
 from custom_dispatch.kernel.evaluation import evaluate
@@ -88,7 +89,8 @@ class Subject:
 
 
 def declared() -> Iterator[tuple[str, cd.Kernel]]:
-    """Every kernel that the modules of `cuda_kernels` declare, once, with its module.
+    """Every kernel that the modules of `cuda_kernels` declare, once, with its module, and some that
+    call a function of a user's.
 
     That is the package's name where several modules of it declare kernels that take the same.
     """
@@ -105,6 +107,8 @@ def declared() -> Iterator[tuple[str, cd.Kernel]]:
                 if kernel.name not in names:
                     names.add(kernel.name)
                     yield package if name == "choices" or package == "quantised" else name, kernel
+    for module_name, choice in calling().items():
+        yield from ((module_name, kernel) for kernel in choice.kernels)
 
 
 @functools.cache
@@ -244,6 +248,7 @@ def numbers_of(kernel: cd.Kernel, *, causal: bool) -> dict[str, float]:
     given: dict[str, float] = {"scale": 0.125, "epsilon": 1e-5, "causal": causal}
     given |= {"offset": 1.0, "slope": 0.25, "activation": 2, "kind": int(causal)}
     given |= dict.fromkeys(("gate_is_second", "descending"), causal)
+    given |= {"factor": 0.25, "limit": 3.0, "least": -0.5}
     given |= {"softcap": 20.0, "times_dt": 1, "plain": 0, "pairs_in": 0, "pairs_out": 1}
     buffers = {item.name for item in kernel.inputs if isinstance(item, Buffer)}
     return {item.name: given[item.name] for item in kernel.inputs if item.name not in buffers}

@@ -1,4 +1,4 @@
-// Functions that benchmarks/gpu/epilogues.py lets follow products.
+// Functions that benchmarks let follow products, or change scores of attention.
 
 // The tanh form of GELU, in the words of the built-in one.
 __device__ float quick_gelu_tanh(float x) {
@@ -14,4 +14,16 @@ __device__ float written_gelu_tanh(float x) {
 // Of everything that a function may take: another tensor, a vector with a number for each column, and a number.
 __device__ float layer_scaled(float x, float before, float gamma, float factor) {
   return before + gamma * (x > 0.0f ? x : factor * x);
+}
+// The soft cap that ships, in its words.
+__device__ float quick_soft_cap(float score, float cap) {
+  return cap - __fdividef(2.0f * cap, 1.0f + __expf(2.0f / cap * score));
+}
+
+// The same as it is mostly written.
+__device__ float written_soft_cap(float score, float cap) { return cap * tanhf(score / cap); }
+
+// Without an exponential, and hides the keys whose scores are low.
+__device__ float bent_or_hidden(float score, float limit, float least) {
+  return score < least ? -INFINITY : score / (1.0f + fabsf(score) / limit);
 }
