@@ -72,7 +72,8 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   q += of_q.of(batch, head, 0);
   k += of_k.of(batch, key_head, 0);
   v += of_v.of(batch, key_head, 0);
-  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head,
+                         Scores::kMayHide);
   const Span span = of_head.span(first, kQueries);
   const int end = window.end_of(first, kQueries, span.end);
   const int begin = min(window.begin_of(first, span.begin), end) / Keys * Keys;

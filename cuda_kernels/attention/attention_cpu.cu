@@ -69,7 +69,8 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   k += of_k.of(batch, key_head, 0);
   v += of_v.of(batch, key_head, 0);
   out += place.of(batch, head, first);
-  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head,
+                         Form::kMayHide);
   const Span span = of_head.span(first, kQueries);
   const TileMask of_tile = of_head.of_tile(first, span);
 

@@ -79,7 +79,8 @@ __device__ __forceinline__ void attend(const Head& head_sizes,
   k += of_k.of(batch, key_head, 0);
   v += of_v.of(batch, key_head, 0);
   out += place.of(batch, head, 0);
-  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head);
+  const HeadMask of_head(mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, batch, head,
+                         Scores::kMayHide);
   const Span span = of_head.span(first, kQueries);
   __shared__ TileMask of_warps[Warps];  // where it takes no registers
   TileMask& of_warp = of_warps[threadIdx.x / 32];

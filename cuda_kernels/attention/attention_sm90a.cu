@@ -94,6 +94,7 @@ struct TileScheduler {
 };
 
 // The mask as each head has it, and the tiles of keys that a work tile needs.
+template <bool ScoresHide>
 struct AllMasks {
   const void* values;
   const int* spans;
@@ -102,7 +103,7 @@ struct AllMasks {
   bool causal;
 
   __device__ __forceinline__ HeadMask of(const WorkTile& work) const {
-    return HeadMask(values, spans, is_bool, bytes, batches, heads, rows, keys, work.sequence, work.head);
+    return HeadMask(values, spans, is_bool, bytes, batches, heads, rows, keys, work.sequence, work.head, ScoresHide);
   }
 
   // Whether numbers are added to scores of a work tile.
@@ -197,11 +198,11 @@ struct ElementLoads {
 };
 
 // The producer: loads the tiles of queries, keys and values in the order in which they are used.
-template <class Head, int Keys, int Queries, int Stages, class Loads>
+template <class Head, int Keys, int Queries, int Stages, class Loads, class Masks>
 __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler,
                                         SharedStorage<Head, Keys, Queries, Stages>& pipeline,
                                         const Loads& loads,
-                                        const AllMasks& masks,
+                                        const Masks& masks,
                                         int heads,
                                         int kv_heads) {
   PipelineState<Stages> key_state, value_state;
@@ -237,11 +238,11 @@ __device__ __forceinline__ void producer(const TileScheduler<Queries>& scheduler
 }
 
 // The producer of the mask's numbers, by warps 1 to 3 of the producer warpgroup; with a map by one of their threads.
-template <class T, int Keys, bool ByTma, int Queries, int Stages, int Rows>
+template <class T, int Keys, bool ByTma, int Queries, int Stages, int Rows, class Masks>
 __device__ __forceinline__ void number_producer(const TileScheduler<Queries>& scheduler,
                                                 char* tiles,
                                                 NumberPipeline<Stages>& pipeline,
-                                                const AllMasks& masks) {
+                                                const Masks& masks) {
   using Area = NumberArea<Queries, Keys, Stages, Rows>;
   PipelineState<ByTma ? Stages : Rows> state;
   WorkTile work;
@@ -320,7 +321,8 @@ __global__ void __launch_bounds__(128 * (Consumers + 1), 1) attention_sm90a(ATTE
 
   const bool keys_fit = fit_l2(batches * kv_heads, keys, head_sizes.dim() + head_sizes.value_dim()) >= 0.5f;
   const Scheduler scheduler(queries, heads, batches, of_tile, causal || spans != nullptr, keys_fit);
-  const AllMasks masks{mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, causal};
+  using Masks = AllMasks<ScoreForm<T, Form...>::kMayHide>;
+  const Masks masks{mask, spans, mask_is_bool, sizeof(T), mask_batches, mask_heads, mask_rows, keys, causal};
   // Where all of the producer loads element by element, the consumers read the mask themselves.
   const bool stages_numbers = NumberStages > 0 && uses_tma && mask != nullptr && !mask_is_bool;
   const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);

@@ -98,8 +98,9 @@ __global__ void __launch_bounds__(32 * kWarps) mask_spans(
     begin = least(begin);
     end = -least(-end);
     for (int distance = 16; distance > 0; distance /= 2) count += __shfl_xor_sync(~0u, count, distance);
-    Span own{begin, end, begin, end, __any_sync(~0u, known.adds) ? 1 : 0};
-    if (__any_sync(~0u, known.has_low) && !__any_sync(~0u, known.is_clear)) own = {0, keys, 0, 0, 1};
+    const bool has_low = __any_sync(~0u, known.has_low);
+    Span own{begin, end, begin, end, __any_sync(~0u, known.adds) ? 1 : 0, has_low ? 1 : 0};
+    if (has_low && !__any_sync(~0u, known.is_clear)) own = {0, keys, 0, 0, 1, 1};
     if (count < end - begin || end <= begin) own.whole_end = own.whole_begin = 0;
     span.add(own);
   }

@@ -35,7 +35,7 @@ def size_of(heads: Expr | int, rows: Expr | int) -> Expr:
 
 def spans_of(mask: Array) -> Array:
     """The reference: see `../include/mask_spans.cuh` for what stands where."""
-    shown, added, unclear = _looked_at(mask)
+    shown, added, low, unclear = _looked_at(mask)
     *outer, rows, count = mask.shape
     wide = numpy.zeros((*outer, rows, -(-count // 128) * 128), numpy.bool_)
     wide[..., :count] = shown
@@ -43,23 +43,27 @@ def spans_of(mask: Array) -> Array:
     groups = numpy.zeros((*outer, -(-rows // ROWS), WORDS), numpy.int32)
     for index in numpy.ndindex(*groups.shape[:-1]):
         part = slice(index[-1] * ROWS, (index[-1] + 1) * ROWS)
-        of_group = (each[index[:-1]][part] for each in (shown, added, unclear))
+        of_group = (each[index[:-1]][part] for each in (shown, added, low, unclear))
         groups[index] = _span(*of_group)
     return numpy.concatenate([groups.ravel(), bits.ravel()])
 
 
-def _looked_at(mask: Array) -> tuple[Array, Array, Array]:
-    """Which keys are shown, which of these add something, and rows that finite numbers hide."""
+def _looked_at(mask: Array) -> tuple[Array, Array, Array, Array]:
+    """Which keys are shown, and which of these add something; in which rows finite numbers hide keys,
+    and which rows have no others.
+    """
     if mask.dtype == numpy.bool_:
-        return mask, numpy.zeros_like(mask), numpy.zeros(mask.shape[:-1], numpy.bool_)
+        none = numpy.zeros(mask.shape[:-1], numpy.bool_)
+        return mask, numpy.zeros_like(mask), none, none
     numbers = mask.astype(numpy.float64)
     low = _LOW_F16 if mask.dtype == numpy.float16 else _LOW
     shown = ~(numbers <= low)
     has_low = (~shown & (numbers != -numpy.inf)).any(axis=-1)
-    return shown, shown & (numbers != 0.0), has_low & ~(numbers > low / 2).any(axis=-1)
+    unclear = has_low & ~(numbers > low / 2).any(axis=-1)
+    return shown, shown & (numbers != 0.0), has_low, unclear
 
 
-def _span(shown: Array, added: Array, unclear: Array) -> tuple[int, ...]:
+def _span(shown: Array, added: Array, low: Array, unclear: Array) -> tuple[int, ...]:
     begin, end, whole = _NONE, 0, (0, _NONE)
     for row, is_unclear in zip(shown, unclear, strict=True):
         (seen,) = numpy.nonzero(row)
@@ -71,7 +75,7 @@ def _span(shown: Array, added: Array, unclear: Array) -> tuple[int, ...]:
         begin, end = min(begin, first), max(end, behind)
         mine = (first, behind) if is_one else (0, 0)
         whole = (max(whole[0], mine[0]), min(whole[1], mine[1]))
-    return (begin, end, *whole, int(added.any() or unclear.any()), 0, 0, 0)
+    return (begin, end, *whole, int(added.any() or unclear.any()), int(low.any()), 0, 0)
 
 
 def declare(dtype: str) -> cd.Kernel:

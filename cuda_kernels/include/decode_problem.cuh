@@ -107,7 +107,8 @@ struct TilePart {
     const int first_row = tile * Rows, rows = min(Rows, all_rows - first_row);
     const int masks = problem.mask_heads == 1 ? 1 : group, keys = problem.keys(batch);
     const HeadMask of_head(problem.mask, problem.spans, problem.mask_is_bool, sizeof(T), problem.mask_batches,
-                           problem.mask_heads, problem.mask_rows, keys, batch, kv_head * group);
+                           problem.mask_heads, problem.mask_rows, keys, batch, kv_head * group,
+                           ScoreForm<T, Form...>::kMayHide);
     const Span span = of_head.span_of_heads(masks);
     const TileMask of_tile = of_head.of_tile(0, span);
     TilePart found{batch, kv_head, first_row, rows, masks, keys, of_head, of_tile, 0, 0, 0, 0, 0};

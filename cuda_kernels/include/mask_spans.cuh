@@ -20,9 +20,10 @@ struct Span {
   int begin, end;              // of the keys that any of them sees
   int whole_begin, whole_end;  // of keys that all of them see; the same number twice if there are none
   int adds;                    // whether the mask adds something to scores
+  int lows;                    // whether finite numbers hide keys, beside others that are shown
 
-  __device__ __forceinline__ static Span of_nothing() { return {0x7fffffff, 0, 0, 0x7fffffff, 0}; }
-  __device__ __forceinline__ static Span of_all(int keys) { return {0, keys, 0, 0x7fffffff, 0}; }
+  __device__ __forceinline__ static Span of_nothing() { return {0x7fffffff, 0, 0, 0x7fffffff, 0, 0}; }
+  __device__ __forceinline__ static Span of_all(int keys) { return {0, keys, 0, 0x7fffffff, 0, 0}; }
 
   // That of more rows.
   __device__ __forceinline__ void add(const Span& other) {
@@ -31,6 +32,7 @@ struct Span {
     whole_begin = max(whole_begin, other.whole_begin);
     whole_end = min(whole_end, other.whole_end);
     adds |= other.adds;
+    lows |= other.lows;
   }
 
   __device__ __forceinline__ void write(int* to) const {
@@ -39,11 +41,12 @@ struct Span {
     to[2] = whole_begin;
     to[3] = whole_end;
     to[4] = adds;
-    to[5] = to[6] = to[7] = 0;
+    to[5] = lows;
+    to[6] = to[7] = 0;
   }
 
-  __device__ __forceinline__ static Span read(const int* __restrict__ from) {
-    return {from[0], from[1], from[2], from[3], from[4]};
+  __device__ __forceinline__ static Span read(const int* __restrict__ from, bool needs_lows) {
+    return {from[0], from[1], from[2], from[3], from[4], needs_lows ? from[5] : 0};
   }
 };
 
@@ -88,18 +91,21 @@ struct HeadMask {
   TileMask::Kind kind;  // of the values
   int bytes;            // of one of them
   int rows, keys;
+  bool scores_hide;  // whether scores may be -inf themselves
 
   // Parameters: the mask [batches, heads, rows, keys], of elements of `bytes` if they are no bools, of which batches, heads
   // and rows may be 1 for all; and the number of a sequence and of a head.
   __device__ __forceinline__ HeadMask(const void* mask, const int* all_spans, bool is_bool, int bytes_of_number,
-                                      int batches, int heads, int mask_rows, int of_keys, int sequence, int head)
+                                      int batches, int heads, int mask_rows, int of_keys, int sequence, int head,
+                                      bool may_scores_hide)
       : values(static_cast<const char*>(mask)),
         spans(all_spans),
         all_bits(all_spans),
         kind(mask == nullptr ? TileMask::kNone : is_bool ? TileMask::kBools : TileMask::kNumbers),
         bytes(is_bool ? 1 : bytes_of_number),
         rows(mask_rows),
-        keys(of_keys) {
+        keys(of_keys),
+        scores_hide(may_scores_hide) {
     const long long number = static_cast<long long>(batches == 1 ? 0 : sequence) * heads + (heads == 1 ? 0 : head);
     if (values != nullptr) values += number * rows * keys * bytes;
     if (spans != nullptr) {
@@ -116,8 +122,8 @@ struct HeadMask {
     const int last = rows == 1 ? 0 : min(first + queries, rows) - 1;
 #pragma unroll 1
     for (int group = (rows == 1 ? 0 : first) / kSpanRows; group <= last / kSpanRows; ++group)
-      found.add(Span::read(spans + group * kSpanWords));
-    return found;
+      found.add(Span::read(spans + group * kSpanWords, scores_hide));
+    return known(found);
   }
 
   // Of all queries of `heads` heads from this one on, each of which has a mask of its own.
@@ -125,8 +131,13 @@ struct HeadMask {
     if (spans == nullptr) return Span::of_all(keys);
     Span found = Span::of_nothing();
     for (int group = 0; group < heads * spans_of_rows(rows); ++group)
-      found.add(Span::read(spans + group * kSpanWords));
-    return found;
+      found.add(Span::read(spans + group * kSpanWords, scores_hide));
+    return known(found);
+  }
+
+  // Where scores hide all that a row shows, it is the mean of what the lowest numbers hide: these have to be added then.
+  __device__ __forceinline__ Span known(const Span& span) const {
+    return scores_hide && span.lows ? Span{0, keys, 0, 0, 1, 1} : span;
   }
 
   // Whether numbers are added to scores of queries that have this span.

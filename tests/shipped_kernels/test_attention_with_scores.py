@@ -142,6 +142,34 @@ def test_a_soft_cap_as_a_function_is_the_built_in_one(
         assert_close(got, same, scale=2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "few", "which"),
+    [
+        ("f32", False, 1),
+        ("bf16", False, 0),
+        *(
+            pytest.param(*each, marks=thorough)
+            for each in (("f32", False, 0), ("f16", True, 0), ("bf16", True, 1))
+        ),
+    ],
+)
+def test_what_the_lowest_numbers_hide_is_seen_where_a_function_hides_the_rest(
+    random: Random, kind: str, few: bool, which: int
+) -> None:
+    kernel = forms(ABOVE, kind, "queries", few=few)[which]
+    sizes = (1, 2, 1, 4, 150)
+    q, k, v = given(random, kind, sizes, (40, 24))
+    shown = np.arange(150) < np.array([2, 40, 100, 149])[:, None]
+    low = np.finfo(np.float16).min if kind == "f16" else np.finfo(np.float32).min / 2
+    mask = np.where(shown, 0.0, low).astype(DTYPES[kind])[None, None]
+    q[:, :, :2] = -abs(q[:, :, :2])  # whose first keys are all hidden
+    k[:, :, :40] = abs(k[:, :, :40])
+    last = (0.1, 0, spans_of(mask), k[0, 0, 0, :0], 0.0)
+    got, want = Shipped([kernel]).both(kernel.name, q, k, v, mask, *last)
+    assert abs(np.asarray(want, np.float64)[..., :2, :]).max() > 0
+    assert_close(got, want, scale=2)
+
+
 def test_a_call_passes_the_numbers_by_name(random: Random) -> None:
     of_powers = attention.with_scores(POWERS, "f32", layout="bshd")
     q, k, v = (
