@@ -67,6 +67,8 @@ def check_writes(module: Module, kernel: Kernel, entry: Entry, origin: str) -> N
 def _used(instruction: Instruction, origins: Origins) -> Iterable[str]:
     """The pointers that an instruction may write through, or hand on to what may."""
     base = instruction.parts[0]
+    if "prefetch" in instruction.parts:
+        return ()
     if any(isinstance(operand, Expression) for operand in instruction.operands):
         return origins.pointers  # it was not read whole
     if base == "ld":
@@ -80,6 +82,8 @@ def _used(instruction: Instruction, origins: Origins) -> Iterable[str]:
 def _written(instruction: Instruction) -> Address | None:
     """The address in global or generic memory that an instruction writes to."""
     base, *rest = instruction.parts
+    if "prefetch" in rest:
+        return None
     spaces = (part.partition("::")[0] for part in rest)
     if base not in _WRITING or next((s for s in spaces if s in _SPACES), "global") != "global":
         return None

@@ -102,6 +102,7 @@ def test_an_input_that_is_written_is_refused(body: str, opcode: str) -> None:
     [
         # Read only, or written in shared memory.
         "ld.global.b32 %r2, [%x]; cp.async.ca.shared.global [tile], [%x], 4;",
+        "cp.async.bulk.prefetch.L2.global [%x], 64; prefetch.global.L2 [%x];",
         "mov.b64 %rd1, tile; cvta.shared.u64 %rd2, %rd1; st.b32 [%rd2], %r1; ld.b32 %r2, [%x];",
         # The way to an aligned address is as long as one of the input's.
         "neg.s64 %rd1, %x; and.b64 %rd1, %rd1, 15; add.s64 %rd2, %z, %rd1; st.b32 [%rd2], %r1;",
@@ -134,6 +135,7 @@ def test_of_what_may_be_something_else_nothing_is_said(body: str) -> None:
         "ld.global.b32 %r2, [%y]; st.global.b32 [%z], %r2;",
         "setp.eq.s64 %p1, %y, 0; @%p1 st.global.b32 [%z], %r1;",
         "add.s64 %rd1, %y, %i; ld.global.b64 %rd2, [%rd1]; st.global.b32 [%rd2], %r1;",
+        "prefetch.global.L2 [%y]; cp.async.bulk.prefetch.L2.global [%y], 64;",
     ],
 )
 def test_an_output_that_is_never_written_is_refused(body: str) -> None:
