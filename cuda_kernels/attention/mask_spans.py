@@ -49,8 +49,8 @@ def spans_of(mask: Array) -> Array:
 
 
 def _looked_at(mask: Array) -> tuple[Array, Array, Array, Array]:
-    """Which keys are shown, and which of these add something; in which rows finite numbers hide keys,
-    and which rows have no others.
+    """Which keys are shown, and which of these add something; in which rows finite numbers hide
+    keys, and which of these have no others.
     """
     if mask.dtype == numpy.bool_:
         none = numpy.zeros(mask.shape[:-1], numpy.bool_)
