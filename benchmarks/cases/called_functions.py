@@ -13,10 +13,10 @@ from cuda_kernels import attention, gemm
 SOURCE = Path(__file__).with_suffix(".cuh")
 
 
-def of_numbers(name: str, *operands: str, reference: Any = None) -> cd.Function:
+def of_numbers(name: str, *operands: str, **others: Any) -> cd.Function:
     """A function of that source, of f32 alone."""
     given = [cd.Scalar(each, "f32") for each in operands]
-    return cd.Function(name, source=SOURCE, operands=given, result="f32", reference=reference)
+    return cd.Function(name, source=SOURCE, operands=given, result="f32", **others)
 
 
 def _layer_scaled(x: Any, before: Any, gamma: Any, factor: Any) -> Any:
@@ -28,7 +28,8 @@ def _bent_or_hidden(score: Any, limit: Any, least: Any) -> Any:
 
 
 LAYER_SCALED = of_numbers("layer_scaled", "x", "before", "gamma", "factor", reference=_layer_scaled)
-BENT = of_numbers("bent_or_hidden", "score", "limit", "least", reference=_bent_or_hidden)
+BENT_OPERANDS = ("score", "limit", "least")
+BENT = of_numbers("bent_or_hidden", *BENT_OPERANDS, reference=_bent_or_hidden)
 
 
 def layer_scaled(layout: str, dtype: str, out: str | None = None) -> cd.Choice:

@@ -12,9 +12,11 @@ over inputs that are together larger than the L2 cache:
 
 - `function`: the soft cap as a function, in the built-in one's words;
 - `written`: the same as it is mostly written, with `tanhf`;
-- `bent`: the function of `check`;
+- `bent`: the function of `check`, which divides twice;
+- `quick_bent`: the same with approximate quotients, as PyTorch's compiler has them;
 - `built_in`: the soft cap that ships, and `plain` the same kernels without a cap.
 
+The `flex_attention` of PyTorch, compiled, is timed beside `written` and `bent` at the first sizes.
 Bar, as of products: `function` takes at most 1.02 times as long as `built_in`.
 """
 
@@ -34,18 +36,18 @@ import torch
 
 import custom_dispatch as cd
 from benchmarks.cases.attention import Inputs, inputs, takes, wrong
-from benchmarks.cases.called_functions import BENT, of_numbers
+from benchmarks.cases.called_functions import BENT, BENT_OPERANDS, of_numbers
 from benchmarks.gpu.attention import TARGETS
-from benchmarks.gpu.attention_scores import FEW, ODD, Launcher, Scores, dims_of, exact, masks
+from benchmarks.gpu.attention_scores import FEW, ODD, Launcher, Scores, dims_of, exact, flex, masks
 from benchmarks.lib import gpu_command, gpu_objects
-from benchmarks.lib.gpu_timing import in_turn
+from benchmarks.lib.gpu_timing import in_turn, median_us, with_events
 from cuda_kernels import attention
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.mask_spans import declare as declare_spans
 from custom_dispatch.kernel.target import Target
 
 BAR = 1.02
-CAP, LIMIT, LEAST = 20.0, 3.0, -0.5
+CAP, LIMIT, LEAST = 20.0, 3.0, -0.53
 CACHE_BYTES = 250_000_000
 
 
@@ -57,11 +59,13 @@ CHECKED = {
     ("f32", "queries"): attention.with_scores(BENT, "f32", "queries"),
     ("f32", "bool"): attention.with_scores(BENT, "f32", "bool"),
 }
+QUICK_BENT = of_numbers("bent_or_hidden", *BENT_OPERANDS, options=["--prec-div=false"])
 SPANS = tuple(declare_spans(kind) for kind in ("bool", "bf16"))
 TIMED = {
     "function": attention.with_scores(of_numbers("quick_soft_cap", "score", "cap")),
     "written": attention.with_scores(of_numbers("written_soft_cap", "score", "cap")),
     "bent": attention.with_scores(BENT),
+    "quick_bent": attention.with_scores(QUICK_BENT),
     "built_in": attention.capped_attention_bf16,
     "plain": attention.capped_attention_bf16,
 }
@@ -75,6 +79,8 @@ SIZES = (
     (4, 16, 8, 1, 4096, 256),
 )
 """Batch, heads, heads of keys, queries, keys and a head's size; causal where queries are many."""
+WITH_FLEX = 2
+"""Of them, with PyTorch's `flex_attention`."""
 
 
 def taken(choice: cd.Choice, size: tuple[int, ...], target: Target) -> cd.Kernel:
@@ -120,6 +126,15 @@ def bent(scores: torch.Tensor) -> torch.Tensor:
     return torch.where(scores < LEAST, -torch.inf, changed)
 
 
+def capped(scores: torch.Tensor) -> torch.Tensor:
+    """What the soft caps compute."""
+    return CAP * (scores / CAP).tanh()
+
+
+CHANGES: dict[str, Callable[[Any], Any] | None] = {"bent": bent, "quick_bent": bent, "plain": None}
+"""What is done to scores, where it is not the cap."""
+
+
 def cases(kind: str, mask: str) -> Iterator[tuple[UpTo, str, Inputs, Scores]]:
     """What is checked: the largest head of kernels, what the mask is, and what they are given."""
     for (number, head), (index, size) in itertools.product(
@@ -127,6 +142,8 @@ def cases(kind: str, mask: str) -> Iterator[tuple[UpTo, str, Inputs, Scores]]:
     ):
         dim, value_dim = dims_of(head)
         given = inputs(kind, (*size, dim), value_dim=value_dim, offset=(number + index) % 2)
+        if kind == "f32":  # whose scores are exact, so that the same are below the least
+            given = replace(given, q=given.q.round_(), k=given.k.round_(), scale=0.125)
         sinks = 3 * torch.randn(size[1], device="cuda").to(given.q.dtype)
         has_sinks = (number + index) % 3 > 0
         scores = Scores(0.0, sinks if has_sinks else None, bent, {"limit": LIMIT, "least": LEAST})
@@ -183,7 +200,7 @@ def measure(directory: Path, size: tuple[int, ...]) -> dict[str, Any]:
     for name, choice in TIMED.items():
         kernel = taken(choice, size, Target.parse(TARGETS[1]))
         launcher, names[name] = Launcher(directory, [kernel]), kernel.name
-        change = {"bent": bent, "plain": None}.get(name, lambda x: CAP * (x / CAP).tanh())
+        change = CHANGES.get(name, capped)
         softcap = CAP if name == "built_in" else 0.0
         scores = Scores(softcap, None, change, numbers)
         built = (launcher.launch(TARGETS[1], kernel.name, each, None, scores) for each in given)
@@ -195,7 +212,11 @@ def measure(directory: Path, size: tuple[int, ...]) -> dict[str, Any]:
         if found := wrong("bf16", got, want, launches[0].guards[0]):
             sys.exit(f"{kernel.name} {size}: {found}")
         runs[name] = [partial(_enqueue, each) for each in launches]
-    return {"size": size, "kernels": names, "us": in_turn(runs, 21)}
+    us = in_turn(runs, 21)
+    for name in ("written", "bent") if size in SIZES[:WITH_FLEX] else ():
+        scores = Scores(0.0, None, CHANGES.get(name, capped))
+        us[f"flex {name}"] = median_us(with_events(flex(given[0], scores, None)), 0.1)
+    return {"size": size, "kernels": names, "us": us}
 
 
 def _enqueue(launch: gpu_objects.Launch) -> None:

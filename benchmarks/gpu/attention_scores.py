@@ -259,7 +259,7 @@ def _bias(size: tuple[int, ...], of: str) -> torch.Tensor:
     return bias.contiguous()
 
 
-def _flex(given: Inputs, of_scores: Scores, window: int | None) -> Callable[[], Any]:
+def flex(given: Inputs, of_scores: Scores, window: int | None) -> Callable[[], Any]:
     """PyTorch's, compiled, with the same cap, sinks and window."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -270,7 +270,8 @@ def _flex(given: Inputs, of_scores: Scores, window: int | None) -> Callable[[], 
         return (k <= q) if window is None else (k <= q) & (k > q - window)
 
     def score(s: Any, _b: Any, _h: Any, _q: Any, _k: Any) -> Any:
-        return softcap * torch.tanh(s / softcap) if softcap else s
+        s = softcap * torch.tanh(s / softcap) if softcap else s
+        return s if of_scores.change is None else of_scores.change(s)
 
     blocks = create_block_mask(seen, None, None, given.q.shape[2], given.k.shape[2], device="cuda")
     has_sinks = of_scores.sinks is not None
@@ -280,7 +281,7 @@ def _flex(given: Inputs, of_scores: Scores, window: int | None) -> Callable[[], 
             given.q,
             given.k,
             given.v,
-            score_mod=score if softcap else None,
+            score_mod=score if softcap or of_scores.change is not None else None,
             block_mask=blocks,
             scale=given.scale,
             enable_gqa=given.q.shape[1] != given.k.shape[1],
@@ -377,7 +378,7 @@ def run(directory: Path) -> list[Row]:
         for target in TARGETS:
             done = launcher.launch(target, name, given, spans, scores)
             timed(f"{what} {target[5:]}", done, given, scores, None)
-        with_flex.append((what, rows[-1].us, partial(_flex, given, scores, window)))
+        with_flex.append((what, rows[-1].us, partial(flex, given, scores, window)))
     for what, us, make in with_flex:  # last, since PyTorch compiles each for seconds
         try:
             theirs = median_us(with_events(make()), 0.1)
