@@ -210,7 +210,7 @@ def chains(forward: Callable[..., Any], **kinds: torch.dtype) -> list[list[str]]
     arguments = tuple(torch.randn(shape).to(kinds.get(name)) for name in ("x", "y"))
     program = export_model(model, arguments, None)
     return [
-        [node.target._schema.name.partition("::")[2] for node in chain.operations]
+        [each.source.target._schema.name.partition("::")[2] for each in chain.operations]
         for chain in chains_of(program)
     ]
 
