@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -161,10 +162,12 @@ def object_files(how: Mapping[str, Any]) -> list[Path]:
 
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
     """Refuse to write over what the command reads, and over Python that it has imported."""
-    files = [vars(item).get("__file__") for item in [*sys.modules.values()] if item is not None]
-    read = [*filter(None, inputs), *(Path(file) for file in files if isinstance(file, str))]
+    given = [*filter(None, inputs)]
     for output in filter(None, outputs):
-        check_output(output, read)
+        # Thousands of files, which are looked at only where there is an output already.
+        files = (vars(item).get("__file__") for item in [*sys.modules.values()] if item is not None)
+        imported = (Path(file) for file in files if isinstance(file, str))
+        check_output(output, chain(given, imported))
 
 
 def _split(targets: Iterable[str]) -> list[str]:

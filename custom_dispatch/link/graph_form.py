@@ -20,6 +20,7 @@ from custom_dispatch.ir.emitter import quote
 from custom_dispatch.ir.graph_interface import TRANSIENTS, mark_of
 from custom_dispatch.link import graph_barriers, operations
 from custom_dispatch.link.constants import owner_of
+from custom_dispatch.link.model import new_context
 from custom_dispatch.reachable import reachable
 
 HAL_FLAGS = ("--compile-to=hal", "--iree-hal-indirect-command-buffers=false")
@@ -51,7 +52,7 @@ def record_once(content: bytes) -> bytes:
 
     Returns: the module as text.
     """
-    with ir.Context() as context, ir.Location.unknown():
+    with new_context() as context, ir.Location.unknown():
         module = ir.Module.parse(content, context)
         every = [op.operation for op in module.body.operations if op.operation.name == "util.func"]
         functions = [op for op in every if operations.name_of(op).endswith(GRAPH)]

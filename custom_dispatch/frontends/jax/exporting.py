@@ -23,7 +23,7 @@ from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
-from custom_dispatch.link.model import end_searches
+from custom_dispatch.link.model import new_context
 from custom_dispatch.link.operations import create, functions_of, is_public, operations_of
 from custom_dispatch.match.remaining import remaining_in
 from custom_dispatch.parameters import Parameter, Parameters
@@ -109,7 +109,7 @@ def export_function(
     export = jax.export.export(jax.jit(opened, keep_unused=True), disabled_checks=checks)
     arrays = [jax.ShapeDtypeStruct(item.array.shape, item.array.dtype) for item in outside]
     exported = _tried(lambda: export(arrays, *specs))
-    module = _parsed(exported, context or ir.Context())
+    module = _parsed(exported, context or new_context())
     with module.context, ir.Location.unknown():
         main = next(op for op in functions_of(module) if is_public(op))
         _drop_assertions(module)
@@ -195,7 +195,6 @@ def _jaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def _parsed(exported: Any, context: ir.Context) -> ir.Module:
-    end_searches()
     with context, ir.Location.unknown():
         try:
             return ir.Module.parse(exported.mlir_module())

@@ -22,6 +22,7 @@ from custom_dispatch.installation import require
 from custom_dispatch.kernel.dtypes import of_numpy
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.operand import In, InOut, Operand, Out
+from custom_dispatch.link.model import new_context
 from custom_dispatch.link.operations import operations_of
 
 _CALL = "pallas_call"
@@ -157,7 +158,7 @@ class _Call:
         check = jax.export.DisabledSafetyCheck.custom_call(_TARGET)
         export = jax.export.export(jax.jit(alone), platforms=["cuda"], disabled_checks=[check])
         exported = export(*(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in given))
-        with ir.Context():
+        with new_context():
             module = ir.Module.parse(exported.mlir_module())
             (call,) = operations_of(module, "stablehlo.custom_call")
             found = {each.name: each.attr for each in call.attributes["mhlo.backend_config"]}

@@ -30,6 +30,7 @@ from custom_dispatch.frontends.outside_weights import OutsideWeights, describe
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.kernel.declared import Names
 from custom_dispatch.kernel.kernel import Kernel
+from custom_dispatch.link.model import new_context
 from custom_dispatch.link.operations import functions_of, name_of, operations_of
 
 _KERNEL = "custom_dispatch."
@@ -135,7 +136,7 @@ def import_graph(
     for node in nodes_of(model.graph):
         if (node.domain, node.op_type) in nodes:
             node.op_type = f"{_KERNEL}{node.op_type}"
-    module = _import(model, kept, context or ir.Context())
+    module = _import(model, kept, context or new_context())
     outside = outside or OutsideWeights()
     outside.declared.clear()
     with module.context, ir.Location.unknown():

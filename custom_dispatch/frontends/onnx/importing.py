@@ -19,7 +19,6 @@ from custom_dispatch.frontends.onnx.damage import array_of
 from custom_dispatch.frontends.onnx.node import graphs_of, nodes_of, numpy_type, tensor_type
 from custom_dispatch.link.constants import owner_of
 from custom_dispatch.link.dialects.torch_dialect import DEFINITION, OPERATOR
-from custom_dispatch.link.model import end_searches
 from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.sizes import bind_shape, name_size
 
@@ -36,7 +35,6 @@ def import_function(
 
     `any_rank`: whether tensors are to be of any rank, of what types of elements the model says.
     """
-    end_searches()
     config = onnx_importer.Config(
         function_expansion_allowlists_by_domain={} if any_rank else _DEFINED
     )

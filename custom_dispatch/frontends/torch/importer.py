@@ -36,7 +36,7 @@ from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.link.arguments import check_arguments
 from custom_dispatch.link.corrections.torch_operators import known_operators
-from custom_dispatch.link.model import end_searches
+from custom_dispatch.link.model import new_context
 from custom_dispatch.link.operations import kind_of, operations_of
 from custom_dispatch.match.positions import Held
 from custom_dispatch.parameters import Parameters
@@ -332,8 +332,7 @@ def _import(
         program = in_one_form(program)
         for rewrite in rewrites:
             rewrite(program)
-    end_searches()
-    importer = Importer(hooks, context)
+    importer = Importer(hooks, context or new_context())
     try:
         with importer.module.context:
             importer.import_program(program, func_name=name)

@@ -47,12 +47,9 @@ class _NodeImporter(GraphNodeImporter):  # type: ignore[misc]
 
 
 class Importer(FxImporter):  # type: ignore[misc]
-    """IREE's importer, with places.
+    """IREE's importer, with places."""
 
-    `context`: where the module is; None for a context of its own.
-    """
-
-    def __init__(self, hooks: FxImporterHooks, context: ir.Context | None) -> None:
+    def __init__(self, hooks: FxImporterHooks, context: ir.Context) -> None:
         super().__init__(context=context, hooks=hooks, graph_node_importer_cls=_NodeImporter)
         self.values: dict[tuple[torch.fx.Node, int], ir.Value] = {}
         """What became of the results of nodes."""

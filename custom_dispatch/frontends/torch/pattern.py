@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from iree.compiler import ir
+from torch.fx.experimental.symbolic_shapes import DimConstraints
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.torch.decompositions import WholeAttention
@@ -24,6 +26,7 @@ from custom_dispatch.kernel.declared import Declared, kernels_of
 from custom_dispatch.kernel.kernel import Kernel
 from custom_dispatch.kernel.names import shown
 from custom_dispatch.kernel.operand import Buffer
+from custom_dispatch.link.model import new_context
 from custom_dispatch.link.operations import has_operation, kind_of
 from custom_dispatch.match.example import Example
 from custom_dispatch.match.pattern import Pattern as TextPattern
@@ -281,7 +284,7 @@ def _traced(
 
     def trace() -> str | torch.export.ExportedProgram:
         program = _exported(pattern, function, names, leading, which)
-        module, held = import_pattern(program, ir.Context())
+        module, held = import_pattern(program, new_context())
         # What operators of other packages give may change while the function stays as it is.
         return program if held or has_operation(module, "torch.operator") else str(module)
 
@@ -306,8 +309,11 @@ def _exported(
         for tensor in tensors.values()
     )
     module = _Function(function, scalars, list(tensors))
+    # It solves what it found of sizes, a fifth of the time, to say which of those that are declared
+    # dynamic have but one value; here none is.
+    unsolved = patch.object(DimConstraints, "solve", lambda _: None)
     try:
-        with torch.no_grad(), quiet_tracing(with_places=False):
+        with torch.no_grad(), quiet_tracing(with_places=False), unsolved:
             return torch.export.export(module, tuple(tensors.values()), dynamic_shapes=(dynamic,))
     except Exception as error:  # any code of the pattern's runs here
         raise wrong(
