@@ -2,6 +2,7 @@
 
 `torch`, `jax`, `onnx`, `mlir` and `stablehlo`: each name there is a tuple of patterns (of rules in
 `jax`), made when it is first used, and `everything` is all of them. None of them has to be found.
-`torch_epilogues` and `onnx_epilogues` also write functions for what follows a model's products.
+`torch_epilogues`, `onnx_epilogues` and `jax_epilogues` also write functions for whatever follows
+products.
 `tf32.in_tf32` makes their products of f32 faster and less exact.
 """

@@ -7,7 +7,7 @@ What is the same for all frameworks: each reads its graph into `Value`s, and put
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy
 import custom_dispatch as cd
 from cuda_kernels.gemm.choices import choice, with_epilogue
 from cuda_kernels.gemm.names import ACTIVATIONS
+from cuda_kernels.patterns import statements
 from cuda_kernels.shared.activations import activated
 from custom_dispatch.kernel.choice import Choice
 from custom_dispatch.toolchain.produced import file_of
@@ -27,8 +28,6 @@ Statement = Callable[[str, Sequence[str]], str]
 """A statement of CUDA that declares a variable, by its name and those of the operands."""
 POINTS = numpy.concatenate([numpy.linspace(-12, 12, 97), [-1e30, -1e4, -40, 40, 1e4, 1e30]])
 """Where operations are compared with activations."""
-_LEAST_RANK = 2
-"""Of products."""
 _QUICK = ("--prec-div=false", "--prec-sqrt=false")
 """Where results have 16 bits: quotients and roots that may be off by 2 units in the last place of
 f32, in a fraction of the time. nvcc's manual, "--prec-div", and PTX ISA, "div.full"."""
@@ -85,6 +84,12 @@ class Chain:
     """What else they take of the result's shape."""
     columns: tuple[Value, ...]
     """The vectors that they take, with an element for each column."""
+    dtype: str
+    """The element type of what is multiplied."""
+    activation: str = ""
+    """What ships with products and the first operations are, however they are written."""
+    activating: int = 0
+    """How many of them."""
 
     @property
     def result(self) -> Value:
@@ -92,9 +97,15 @@ class Chain:
         return self.operations[-1]
 
     @property
-    def computing(self) -> tuple[Value, ...]:
-        """Those that do not merely convert."""
-        return tuple(each for each in self.operations if each.word)
+    def words(self) -> list[str]:
+        """What names call the operations that do not merely convert."""
+        first = [self.activation] if self.activation else []
+        return [*first, *(each.word for each in self.operations[self.activating :] if each.word)]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one operation of a model."""
+        return not self.activation and len(self.words) == 1
 
     @property
     def taken(self) -> tuple[Value, ...]:
@@ -111,8 +122,12 @@ class Chain:
     def text(self) -> str:
         """The function of CUDA, from its parameters on."""
         names = {self.product: "x", **dict(zip(self.taken, self.names, strict=True))}
-        lines = []
-        for index, value in enumerate(self.operations):
+        lines, first = [], self.activating
+        if self.activation:
+            names[self.operations[first - 1]] = "active"
+            expression = statements.ACTIVATIONS[self.activation].format("x")
+            lines.append(f"  {statements.declared('active', expression)}\n")
+        for index, value in enumerate(self.operations[first:]):
             assert value.statement is not None  # noqa: S101 - the search has seen to it
             given = [names[each] for each in value.operands]
             names[value] = f"y{index}"
@@ -126,7 +141,7 @@ class Chain:
         called = [each.function for each in self.operations if each.function is not None]
         paths = dict.fromkeys(each.source for each in called)
         includes = "".join(f'#include "{path}"\n' for path in paths)
-        words = "_".join(each.word for each in self.computing)
+        words = "_".join(self.words)
         digest = sha256((includes + self.text).encode()).hexdigest()
         name = f"{words[:_MOST_LETTERS].strip('_')}_{digest[:8]}"
         remark = "// Follows a product in a model.\n"
@@ -140,7 +155,7 @@ class Chain:
             options=[*quick, *(option for each in called for option in each.options)],
         )
 
-    def kernel(self, layout: str, activation: str | None = None) -> Choice:
+    def kernel(self, layout: str) -> Choice:
         """The product with its operations, or with the activation that they are.
 
         Parameters
@@ -148,9 +163,9 @@ class Chain:
         layout
             Of the product, of `gemm.names.LAYOUTS`.
         """
-        dtype, out = self.product.kind, self.result.kind
-        if activation is not None:
-            return choice(layout, dtype, activation, out)
+        dtype, out = self.dtype, self.result.kind
+        if self.activation and len(self.words) == 1:
+            return choice(layout, dtype, self.activation, out)
         first = 0 if self.tensor is None else 1
         tensors, columns = self.names[:first], self.names[first:]
         return with_epilogue(self.function, layout, dtype, out, tensors=tensors, columns=columns)
@@ -163,15 +178,20 @@ def role_of(value: Value, product: Value) -> str:
     return "tensor" if value.kind in KINDS and value.shape == product.shape else ""
 
 
-def chains_after(product: Value, role: Role = role_of) -> Iterator[Chain]:
+def chains_after(product: Value, role: Role = role_of, dtype: str = "") -> Iterator[Chain]:
     """Every chain of a product, from the shortest on.
 
     Parameters
     ----------
+    product
+        Of at least two dims, unless `role` tells vectors from it otherwise.
     role
         What the operations may take another value as.
+    dtype
+        The element type of what is multiplied, if that is not the product's.
     """
-    if product.kind not in KINDS or len(product.shape) < _LEAST_RANK:
+    dtype = dtype or product.kind
+    if dtype not in KINDS:
         return
     inside: dict[Value, None] = {product: None}
     taken: dict[Value, str] = {}
@@ -188,17 +208,11 @@ def chains_after(product: Value, role: Role = role_of) -> Iterator[Chain]:
         before = tuple(inside)
         inside[value] = None
         pending |= {each.position: each for each in value.readers}
-        tensor = tensors[0] if tensors else None
-        is_closed = all(reader in inside for each in before for reader in each.readers)
-        if is_closed and _is_stored(value, product, tensor):
+        # Kernels store the type of what they multiply, or f32, and read a tensor of that.
+        is_stored = value.kind in (dtype, "f32") and all(e.kind == value.kind for e in tensors)
+        if is_stored and all(reader in inside for each in before for reader in each.readers):
             columns = tuple(each for each, known in taken.items() if known == "vector")
-            yield Chain(product, tuple(inside)[1:], tensor, columns)
-
-
-def _is_stored(result: Value, product: Value, tensor: Value | None) -> bool:
-    """Whether kernels store the result's type, and read a tensor's."""
-    kinds = (product.kind, "f32")
-    return result.kind in kinds and (tensor is None or tensor.kind == result.kind)
+            yield Chain(product, tuple(inside)[1:], next(iter(tensors), None), columns, dtype)
 
 
 def longest_chains(products: Iterable[Value]) -> list[Chain]:
@@ -217,23 +231,34 @@ def longest_chains(products: Iterable[Value]) -> list[Chain]:
     return [*longest.values()]
 
 
-def activation_of(chain: Chain, on_points: Callable[[], Any], dtype: str = "f32") -> str | None:
-    """The activation that the operations are, however they are written.
+def with_activation(chain: Chain, on_points: Callable[[Chain], Any], epsilon: str) -> Chain:
+    """A chain whose first operations are an activation as that, if they are more than one.
 
     Parameters
     ----------
     on_points
-        Computes them of `POINTS` in f64, without rounding between.
-    dtype
-        To which a model has rounded its constants: that shows most in the tails.
+        Computes operations of `POINTS` in f64, without rounding between.
+    epsilon
+        The type to which a model has rounded its constants: that shows most in the tails.
     """
-    if chain.taken or any(each.function for each in chain.operations):
-        return None
-    got, epsilon = on_points(), float(ml_dtypes.finfo(cd.In("x", dtype, [1]).dtype.to_numpy()).eps)
+    for first in chains_after(chain.product, dtype=chain.dtype):
+        count = len(first.operations)
+        if first.taken or first.operations != chain.operations[:count]:
+            break
+        if len(first.words) > 1 and not any(each.function for each in first.operations):
+            name = _activation_of(on_points(first), epsilon)
+            if name:
+                return replace(chain, activation=name, activating=count)
+    return chain
+
+
+def _activation_of(values: Any, epsilon: str) -> str:
+    """The activation that has these values of `POINTS`; empty where there is none."""
+    near = 4 * float(ml_dtypes.finfo(cd.In("x", epsilon, [1]).dtype.to_numpy()).eps)
     for name in filter(None, ACTIVATIONS):
         wanted = activated(name, POINTS)
-        near = 4 * epsilon * (numpy.abs(wanted) + 1e-3 * numpy.minimum(numpy.abs(POINTS), 4.0))
+        least = numpy.abs(wanted) + 1e-3 * numpy.minimum(numpy.abs(POINTS), 4.0)
         with numpy.errstate(invalid="ignore"):
-            if numpy.all(numpy.abs(got - wanted) <= near + 1e-12):
+            if numpy.all(numpy.abs(values - wanted) <= near * least + 1e-12):
                 return name
-    return None
+    return ""

@@ -30,9 +30,9 @@ from cuda_kernels.patterns.epilogues import (
     Chain,
     Statement,
     Value,
-    activation_of,
     connected,
     longest_chains,
+    with_activation,
 )
 from cuda_kernels.patterns.onnx_operations import attribute_of, expression_of
 from cuda_kernels.patterns.profitable import product_on_cpus
@@ -287,11 +287,13 @@ def _product_of(node: NodeProto, values: Mapping[str, Value]) -> _Product | None
 
 def _pattern_of(chain: Chain, model: onnx.ModelProto) -> tuple[object, cd.onnx.Pattern] | None:
     """What puts a kernel there, and what tells it from others; None where another pattern does."""
-    computing, product = chain.computing, chain.product.source
-    if not computing or (len(computing) == 1 and _ships(computing[0].source.node)):
+    if not chain.words or (chain.is_one and any(_ships(e.source.node) for e in chain.operations)):
         return None
-    activation = activation_of(chain, partial(_on_points, chain, model), chain.product.kind)
-    kernel = chain.kernel(product.layout, activation)
+    chain, product = (
+        with_activation(chain, partial(_on_points, model), chain.dtype),
+        chain.product.source,
+    )
+    kernel = chain.kernel(product.layout)
     graph = _graph_of(chain)
     made = helper.make_model(graph, opset_imports=model.opset_import)
     pattern = cd.onnx.Pattern(kernel, made, required=False)
@@ -347,7 +349,7 @@ def _copied(node: NodeProto, result: str) -> NodeProto:
     return new
 
 
-def _on_points(chain: Chain, model: onnx.ModelProto) -> Any:
+def _on_points(model: onnx.ModelProto, chain: Chain) -> Any:
     """The operations of points in f64, in ONNX's own evaluator, which takes any type."""
     graph = _graph_of(chain)
     kept = graph.node[len(chain.product.source.nodes) :]

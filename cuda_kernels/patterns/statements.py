@@ -25,14 +25,16 @@ RELU = "{0} < 0.0f ? 0.0f : {0}"
 SIGMOID = "1.0f / (1.0f + expf(-{0}))"
 SOFTPLUS = "{0} > 20.0f ? {0} : log1pf(expf({0}))"
 SIGN = "{0} > 0.0f ? 1.0f : {0} < 0.0f ? -1.0f : {0}"
+SILU = "{0} / (1.0f + expf(-{0}))"
 GELU_ERF = "0.5f * {0} * (1.0f + erff({0} * 0.70710678118654752f))"
 GELU_TANH = "{0} / (1.0f + expf(-1.5957691216057308f * ({0} + 0.044715f * {0} * {0} * {0})))"
+ACTIVATIONS = {"relu": RELU, "silu": SILU, "gelu_erf": GELU_ERF, "gelu_tanh": GELU_TANH}
+"""Those that products ship with."""
 
 
-def between(low: str, high: str) -> str:
+def between(low: str, high: str, x: str = "{0}") -> str:
     """An operand clamped: below `low` that, and above `high` that, of which the last wins."""
-    least = f"({{0}} < {low} ? {low} : {{0}})"
-    return f"{least} > {high} ? {high} : {{0}} < {low} ? {low} : {{0}}"
+    return f"({x} < {low} ? {low} : {x}) > {high} ? {high} : {x} < {low} ? {low} : {x}"
 
 
 def declared(name: str, expression: str, kind: str = "float") -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -26,9 +25,9 @@ from cuda_kernels.patterns.epilogues import (
     Chain,
     Statement,
     Value,
-    activation_of,
     connected,
     longest_chains,
+    with_activation,
 )
 from cuda_kernels.patterns.profitable import product_on_cpus
 from cuda_kernels.patterns.rewriting.graph import (
@@ -130,8 +129,8 @@ def _write(program: torch.export.ExportedProgram) -> None:
 
 def chains_of(program: torch.export.ExportedProgram) -> list[Chain]:
     """The longest chain of each product, of those that end in the same place the longest one."""
-    values = _values_of(program)
-    return longest_chains(values[each] for each in calls(program.graph, aten.linear.default))
+    values, products = _values_of(program), calls(program.graph, aten.linear.default)
+    return longest_chains(values[each] for each in products if len(shape_of(each)) > 1)
 
 
 def _values_of(program: torch.export.ExportedProgram) -> dict[Node, Value]:
@@ -185,10 +184,11 @@ def _number_of(node: Node, constants: Mapping[str, torch.Tensor]) -> float | Non
 
 def _pattern_of(chain: Chain) -> tuple[object, cd.torch.Pattern] | None:
     """What puts a kernel there, and what tells it from others; None where another pattern does."""
-    computing = chain.computing
-    if not computing or (len(computing) == 1 and _ships(computing[0].source)):
+    if not chain.words or (chain.is_one and any(_ships(e.source) for e in chain.operations)):
         return None
-    kernel = chain.kernel("linear", activation_of(chain, partial(_on_points, chain)))
+    # The numbers of a model of 16 bits are exact.
+    chain = with_activation(chain, _on_points, "f32")
+    kernel = chain.kernel("linear")
     pattern = cd.torch.Pattern(kernel, _computing(chain), rewrites=_write, required=False)
     if chain.product.kind == "f32":
         pattern = pattern.profitable_where(cpu=product_on_cpus("linear"))

@@ -229,7 +229,7 @@ FOLLOWED = [
         "matmul_with_div_tanh_mul",
     ),
     (f"{PRODUCT}; a = Mul(gamma, s); y = Add(x, a)", "matmul_with_mul_add"),
-    (f"{PRODUCT}; {ERF}; y = Mul(e, z)", "matmul_with_div_erf_add_mul_mul_mul"),
+    (f"{PRODUCT}; {ERF}; y = Mul(e, z)", "matmul_with_gelu_erf_mul"),
     # GELU by itself is the one that ships, however it is written.
     (f"{PRODUCT}; {ERF}; y = Identity(e)", "matmul_gelu_erf"),
     (f"{PRODUCT}; {TANH}; y = Identity(e)", "matmul_gelu_tanh"),

@@ -59,15 +59,21 @@ def kind_of(value: Value) -> str:
     return KINDS.get(str(value.dtype), "")
 
 
-def call(name: str) -> Callable[..., Any]:
-    """A kernel that ships as a function of JAX; it refuses sizes for which IREE is faster."""
+def call(name: str, item: Choice | None = None) -> Callable[..., Any]:
+    """A kernel that ships as a function of JAX; it refuses sizes for which IREE is faster.
+
+    Parameters
+    ----------
+    item
+        What is called instead, for the same sizes.
+    """
 
     def called(*arrays: Any, **others: Any) -> Any:
         function = _function(name)
         for condition in (_CONDITIONS.get() or {}).get(name, ()):
             if not _may_hold(condition, function.kernel, arrays, others):
                 raise IreeIsFaster
-        return function(*arrays, **others)
+        return (function if item is None else cd.jax.call(item))(*arrays, **others)
 
     return called
 

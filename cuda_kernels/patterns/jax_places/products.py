@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cuda_kernels.gemm.names import name_of
+from cuda_kernels.patterns.epilogues import Chain
 from cuda_kernels.patterns.jax_places.activations import activation_after
 from cuda_kernels.patterns.jax_places.axes import (
     Axes,
@@ -31,7 +33,7 @@ from cuda_kernels.patterns.jax_places.place import Place, call, exists, kind_of,
 
 
 @dataclass(frozen=True, slots=True)
-class _Epilogue:
+class Epilogue:
     """A product, and what is done to it."""
 
     left: Seen
@@ -41,6 +43,15 @@ class _Epilogue:
     bias: Seen | None = None
     residual: Seen | None = None
     activation: str = ""
+    chain: Chain | None = None
+    """Any operations instead of an activation; they take `residual`, if there is one."""
+    columns: tuple[Seen, ...] = ()
+    """The vectors that these take."""
+
+    @property
+    def vectors(self) -> tuple[Seen, ...]:
+        """What has an element for each column."""
+        return (*([] if self.bias is None else [self.bias]), *self.columns)
 
     @property
     def batch(self) -> Dim:
@@ -55,9 +66,18 @@ class _Epilogue:
 
 
 def products(graph: Graph, groups: frozenset[str]) -> Iterator[Place]:
-    """Products of floats of one type."""
+    """Products of floats of one type, each with all that a kernel does, and then with less."""
     if "matmul" not in groups:
         return
+    for start in products_alone(graph):
+        for epilogue in reversed(list(_followed(start))):
+            made = as_place(epilogue)
+            if made is not None:
+                yield made
+
+
+def products_alone(graph: Graph) -> Iterator[Epilogue]:
+    """The products of a graph, without what is done to them."""
     for node in graph.nodes:
         result = new(node.result)
         if node.name == "dot_general":
@@ -108,20 +128,13 @@ def _patches(node: Node, axes: Axes) -> tuple[Seen, Seen, Dim] | None:
     return left, right, flat(channels, *inner)
 
 
-def _product(result: Seen, left: Seen, right: Seen, summed: Dim) -> Iterator[Place]:
-    """With all that a kernel does, and then with less."""
+def _product(result: Seen, left: Seen, right: Seen, summed: Dim) -> Iterator[Epilogue]:
     left, right = left.unrepeated, right.unrepeated
-    kind = kind_of(left.value)
-    if not kind or left.value.dtype != right.value.dtype or not summed:
-        return
-    start = _Epilogue(left, right, summed, result)
-    for epilogue in reversed(list(_followed(start))):
-        made = _as_place(epilogue, kind)
-        if made is not None:
-            yield made
+    if kind_of(left.value) and left.value.dtype == right.value.dtype and summed:
+        yield Epilogue(left, right, summed, result)
 
 
-def _followed(state: _Epilogue) -> Iterator[_Epilogue]:
+def _followed(state: Epilogue) -> Iterator[Epilogue]:
     """A product with more and more of what is done to it."""
     yield state
     while True:
@@ -132,7 +145,7 @@ def _followed(state: _Epilogue) -> Iterator[_Epilogue]:
         user = only_user(state.result.value)
         if user is None:
             return
-        following = _step(state, user)
+        following = step(state, user)
         if following is None:
             return
         state = following
@@ -140,7 +153,8 @@ def _followed(state: _Epilogue) -> Iterator[_Epilogue]:
             yield state
 
 
-def _step(state: _Epilogue, user: Node) -> _Epilogue | None:
+def step(state: Epilogue, user: Node) -> Epilogue | None:
+    """A product with one more operation, if kernels do it; the activation is none of these."""
     value, axes = state.result.value, state.result.axes
     if user.name in VIEWS:
         found = after(user, axes)
@@ -165,14 +179,15 @@ def _step(state: _Epilogue, user: Node) -> _Epilogue | None:
     return None
 
 
-def _as_place(found: _Epilogue, kind: str) -> Place | None:
-    out = kind_of(found.result.value)
+def as_place(found: Epilogue) -> Place | None:
+    """The place of a product with what is done to it; None where no kernel does that."""
+    kind, out = kind_of(found.left.value), kind_of(found.result.value)
     if out not in (kind, "f32") or (found.residual and kind_of(found.residual.value) != out):
         return None
     a, b = _as_rows_and_columns(found)
     rows, columns = found.own(a), found.own(b)
     summed = _order(b, found.summed)
-    if not columns or (found.bias is not None and flat(*found.bias.axes) != columns):
+    if not columns or any(flat(*vector.axes) != columns for vector in found.vectors):
         return None
     batch = found.batch
     turned = _is_before(b, columns, summed)  # [columns, summed], as weights of PyTorch
@@ -185,33 +200,41 @@ def _as_place(found: _Epilogue, kind: str) -> Place | None:
         lead = [dim for dim in (_without(dim, summed) for dim in a.axes) if dim]
         of_b = []
     of_b += [columns, summed] if turned else [summed, columns]
-    parts = (layout, found.activation, kind, out if out != kind else "")
-    name = "_".join(filter(None, parts))
+    name = name_of(layout, kind, found.activation, out)
     if not exists(name):
         return None
+    kernel = call(name)
+    if found.chain is not None:
+        item = found.chain.kernel(layout)
+        name, kernel = item.name, call(name, item)
     given: list[tuple[Seen, list[Dim]]] = [(a, [*lead, summed]), (b, of_b)]
+    keywords = []
     if found.bias is not None:
         given.append((found.bias, [columns]))
+        keywords.append("bias")
     if found.residual is not None:
         given.append((found.residual, [*lead, columns]))
-    keywords = [*["bias"] * (found.bias is not None), *["residual"] * (found.residual is not None)]
+        keywords.append("residual")
+    given += [(vector, [columns]) for vector in found.columns]
+    if found.chain is not None:
+        keywords = [*["bias"] * (found.bias is not None), *found.chain.names]
 
     def build(*arrays: Any) -> list[Any]:
         first, second, *more = (
             arranged(array, seen.axes, dims)
             for array, (seen, dims) in zip(arrays, given, strict=True)
         )
-        done = call(name)(first, second, **dict(zip(keywords, more, strict=True)))
+        done = kernel(first, second, **dict(zip(keywords, more, strict=True)))
         return [arranged(done, [*lead, columns], found.result.axes)]
 
     return place(name, [found.result.value], [seen.value for seen, _ in given], build)
 
 
-def _as_rows_and_columns(found: _Epilogue) -> tuple[Seen, Seen]:
+def _as_rows_and_columns(found: Epilogue) -> tuple[Seen, Seen]:
     """The operands of a product, that whose own dims are the result's columns second."""
     left, right = found.left, found.right
-    if found.bias is not None:
-        columns = flat(*found.bias.axes)
+    if found.vectors:
+        columns = flat(*found.vectors[0].axes)
         is_left = columns == found.own(left) and (
             columns != found.own(right) or _is_held(left.value)
         )

@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr
 from cuda_kernels.patterns.jax_places.activations import gated, gelus
 from cuda_kernels.patterns.jax_places.attending import attentions
 from cuda_kernels.patterns.jax_places.convolving import convolutions
+from cuda_kernels.patterns.jax_places.following import epilogues
 from cuda_kernels.patterns.jax_places.graph import (
     VIEWS,
     Graph,
@@ -35,7 +36,9 @@ from custom_dispatch.replaced import Place as Somewhere
 PROFITABLE = "profitable "
 _KINDS_LEFT = {"matmul": "product", "softmax": "softmax", "convolution": "convolution"}
 """What reports call the places of groups that are no norms."""
-_FINDERS = (norms, attentions, softmaxes, rotaries, gated, products, convolutions, gelus)
+_FINDERS = (
+    *(norms, attentions, softmaxes, rotaries, epilogues, gated, products, convolutions, gelus),
+)
 """In this order: the sum that a norm is of goes with the norm; activations go with products."""
 
 

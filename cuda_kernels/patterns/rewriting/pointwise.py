@@ -50,7 +50,7 @@ _EXPRESSIONS = {
     "leaky_relu": "{self} < 0.0f ? {negative_slope} * {self} : {self}",
     "elu": "{scale} * ({self} < 0.0f ? {alpha} * expm1f({input_scale} * {self}) : {self})",
     "sigmoid": _on(statements.SIGMOID, "self"),
-    "silu": "{self} / (1.0f + expf(-{self}))",
+    "silu": _on(statements.SILU, "self"),
     "softplus": "{self} * {beta} > {threshold} ? {self} : log1pf(expf({self} * {beta})) / {beta}",
     "mish": "{self} * tanhf({self} > 20.0f ? {self} : log1pf(expf({self})))",
 }
