@@ -28,9 +28,6 @@ Statement = Callable[[str, Sequence[str]], str]
 """A statement of CUDA that declares a variable, by its name and those of the operands."""
 POINTS = numpy.concatenate([numpy.linspace(-12, 12, 97), [-1e30, -1e4, -40, 40, 1e4, 1e30]])
 """Where operations are compared with activations."""
-_QUICK = ("--prec-div=false", "--prec-sqrt=false")
-"""Where results have 16 bits: quotients and roots that may be off by 2 units in the last place of
-f32, in a fraction of the time. nvcc's manual, "--prec-div", and PTX ISA, "div.full"."""
 _MOST_LETTERS = 40
 """Of a function's name, before the digest."""
 
@@ -145,14 +142,13 @@ class Chain:
         digest = sha256((includes + self.text).encode()).hexdigest()
         name = f"{words[:_MOST_LETTERS].strip('_')}_{digest[:8]}"
         remark = "// Follows a product in a model.\n"
-        quick = () if called or self.result.kind == "f32" else _QUICK
         return cd.Function(
             name,
             source=file_of(f"{remark}{includes}\n__device__ float {name}{self.text}", ".cuh"),
             operands=[cd.Scalar(each, "f32") for each in ["x", *self.names]],
             result="f32",
             include_dirs=[path for each in called for path in each.include_dirs],
-            options=[*quick, *(option for each in called for option in each.options)],
+            options=[option for each in called for option in each.options],
         )
 
     def kernel(self, layout: str) -> Choice:
