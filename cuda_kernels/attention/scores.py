@@ -88,7 +88,7 @@ def changed_by(function: cd.Function, dtype: str) -> Scores:
             *(cd.Scalar(free_name(function, item.name, _TAKEN), item.dtype) for item in numbers),
         ),
         (f"const {C_TYPES[dtype]}*", *(item.dtype.c_name for item in numbers)),
-        options_of(function),
+        options_of(function, dtype),
         function.include_dirs,
         calls=True,
         compute=computed(function),

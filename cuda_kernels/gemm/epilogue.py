@@ -133,7 +133,7 @@ def epilogue_that_calls(
             for item in rest
         ),
         free_name(function, tensors[0], _OPERANDS) if tensors else "",
-        options_of(function),
+        options_of(function, dtype),
         function.include_dirs,
         computed(function),
     )

@@ -89,13 +89,24 @@ class Use:
         )
 
 
-def options_of(function: cd.Function) -> tuple[str, ...]:
-    """Those of the compiler with which kernels call it."""
+def options_of(function: cd.Function, dtype: str) -> tuple[str, ...]:
+    """Those of the compiler with which kernels of a type call it.
+
+    In kernels of 16 bits `/` and `sqrtf` may be off by 2 units in the last place of f32, as in
+    Triton, unless the function's own options say how they are: exact quotients take several times
+    as long. nvcc's manual, "--prec-div"; PTX ISA, "div.full" and "sqrt.approx".
+    """
     # What compiles is loaded for functions alone, not wherever a product is declared.
     from custom_dispatch.toolchain.function_source import HELPERS
 
     included = ("-include", str(function.source), "-include", str(HELPERS))
-    return (*function.options, *included, f"-DCUDA_KERNELS_FUNCTION={function.entry}")
+    own = " ".join(function.options)
+    quick = [
+        f"--{name}=false"
+        for name in ("prec-div", "prec-sqrt")
+        if dtype in ("f16", "bf16") and name not in own
+    ]
+    return (*quick, *function.options, *included, f"-DCUDA_KERNELS_FUNCTION={function.entry}")
 
 
 def free_name(function: cd.Function, name: str, taken: Collection[str]) -> str:

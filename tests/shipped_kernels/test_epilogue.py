@@ -275,3 +275,26 @@ def test_a_function_that_takes_what_is_not_declared_is_refused(tmp_path: Path) -
     with pytest.raises(SourceError) as caught:
         cd.build(kernel, ["cuda:sm_80"])
     assert "custom_dispatch_Operand<double>" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "instruction"),
+    [("bf16", [], "div.full"), ("f32", [], "div.rn"), ("bf16", ["-prec-div=true"], "div.rn")],
+)
+def test_quotients_are_quick_where_elements_have_16_bits(
+    dtype: str, options: list[str], instruction: str
+) -> None:
+    function = cd.Function(
+        "gated",
+        source=SOURCE,
+        entry=GATED.entry,
+        operands=GATED.operands,
+        result="f32",
+        options=options,
+    )
+    form = TILE if dtype == "bf16" else TILE_F32
+    epilogue = epilogue_that_calls(function, dtype=dtype)
+    kernel = gemm.declare("linear", dtype, epilogue, form=form)
+    (unit,) = cd.build(kernel, ["cuda:sm_80"], image="ptx").units
+    code = unit.objects[0].data.decode()
+    assert {each for each in ("div.full", "div.rn") if each in code} == {instruction}
