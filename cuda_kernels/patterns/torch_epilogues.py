@@ -21,6 +21,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels.patterns import torch as of_torch
 from cuda_kernels.patterns.epilogues import (
+    KINDS,
     POINTS,
     Chain,
     Statement,
@@ -71,7 +72,8 @@ def everything_in(
     Parameters
     ----------
     model, arguments, dynamic_shapes
-        As of `cd.torch.compile`: the model is exported once for this.
+        As of `cd.torch.compile`: the model is exported once for this, unless it is what
+        `torch.export.export` returns.
     """
     patterns = of_torch.everything
     # Sums go with norms rather than with products, and activations with products.
@@ -118,7 +120,7 @@ def _write(program: torch.export.ExportedProgram) -> None:
         known = {each: _number_of(each, constants) for each in node.all_input_nodes}
         tensors = [each for each, number in known.items() if number is None]
         for each, number in known.items():
-            if number is None or not tensors or dtype_of(each) not in TYPES:
+            if number is None or not tensors or TYPES.get(dtype_of(each)) not in KINDS:
                 continue
             if function_of(node) is not None:
                 like = Writer(node).call(aten.full_like.default, tensors[0], number)
@@ -170,7 +172,7 @@ def _statement(node: Node) -> Statement:
 
 def _word_of(node: Node) -> str:
     """What names of functions call an operation; nothing for a number that is a tensor."""
-    if is_call(node, aten.full_like.default):
+    if is_call(node, aten.full_like.default, aten.zeros_like.default, aten.ones_like.default):
         return ""
     return str(node.target._schema.name).rpartition("::")[2]
 

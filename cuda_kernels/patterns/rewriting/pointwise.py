@@ -16,7 +16,8 @@ from cuda_kernels.patterns import statements
 from custom_dispatch.frontends.torch.graph import CONVERSIONS, arguments_of, is_identity
 from custom_dispatch.frontends.torch.operator import registered_kernel
 
-TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.bool: "bool"}
+"""Of what operations take and give."""
 _SIX = "({x} < -3.0f ? 0.0f : {x} > 3.0f ? 6.0f : {x} + 3.0f)"
 
 
@@ -36,6 +37,8 @@ _EXPRESSIONS = {
     "neg": "-{self}",
     "reciprocal": "1.0f / {self}",
     "full_like": "{fill_value}",
+    "zeros_like": "0.0f",
+    "ones_like": "1.0f",
     "square": "{self} * {self}",
     "pow": "powf({self}, {exponent})",
     "minimum": _on(statements.MINIMUM, "self", "other"),
@@ -54,6 +57,26 @@ _EXPRESSIONS = {
     "softplus": "{self} * {beta} > {threshold} ? {self} : log1pf(expf({self} * {beta})) / {beta}",
     "mish": "{self} * tanhf({self} > 20.0f ? {self} : log1pf(expf({self})))",
 }
+_OF_CONDITIONS = {
+    "gt": "{self} > {other}",
+    "ge": "{self} >= {other}",
+    "lt": "{self} < {other}",
+    "le": "{self} <= {other}",
+    "eq": "{self} == {other}",
+    "ne": "{self} != {other}",
+    "isnan": "{self} != {self}",
+    "logical_and": "{self} && {other}",
+    "logical_or": "{self} || {other}",
+    "logical_not": "!{self}",
+    "bitwise_and": "{self} && {other}",
+    "bitwise_or": "{self} || {other}",
+    "bitwise_not": "!{self}",
+    "where": "{condition} ? {self} : {other}",
+    "masked_fill": "{mask} ? {value} : {self}",
+}
+"""Of what also takes bools, or gives them."""
+_ARITHMETIC = ("add", "sub", "rsub", "mul", "div")
+"""Where a bool among floats is 0 or 1."""
 _GELU = {
     "none": _on(statements.GELU_ERF, "self"),
     "tanh": _on(statements.GELU_TANH, "self"),
@@ -73,8 +96,8 @@ def keeps_elements(node: Node) -> bool:
 
 
 def has_statement(node: Node) -> bool:
-    """Whether an operation of floats has one."""
-    if node.op != "call_function" or not _is_of_floats(node):
+    """Whether an operation that gives floats or bools has one."""
+    if node.op != "call_function" or _kind_of(node) is None:
         return False
     function = function_of(node)
     return _expression_of(node) is not None if function is None else len(function.results) == 1
@@ -104,7 +127,8 @@ def statement_of(node: Node, name: str, names: Mapping[Node, str]) -> str:
         for key, value in arguments_of(node).items()
         if isinstance(value, Node | int | float)
     }
-    return statements.declared(name, found.format_map(texts))
+    kind = "bool" if _kind_of(node) == "bool" else "float"
+    return statements.declared(name, found.format_map(texts), kind)
 
 
 def _expression_of(node: Node) -> str | None:
@@ -114,8 +138,12 @@ def _expression_of(node: Node) -> str | None:
     if schema is None or not schema.name.startswith("aten::"):
         return None
     name, given = schema.name.removeprefix("aten::"), arguments_of(node)
-    tensors = {each for each in given.values() if isinstance(each, Node)}
-    if not all(_is_of_floats(each) for each in tensors):
+    kinds = {_kind_of(each) for each in given.values() if isinstance(each, Node)}
+    if None in kinds:
+        return None
+    if name in _OF_CONDITIONS:
+        return _OF_CONDITIONS[name]
+    if _kind_of(node) == "bool" or ("bool" in kinds and name not in _ARITHMETIC):
         return None
     if name == "gelu":
         return _GELU.get(given["approximate"])
@@ -130,6 +158,7 @@ def _expression_of(node: Node) -> str | None:
     return _EXPRESSIONS.get(name)
 
 
-def _is_of_floats(node: Node) -> bool:
+def _kind_of(node: Node) -> str | None:
+    """The element type of what may be in a statement; None of anything else."""
     value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.dtype in TYPES
+    return TYPES.get(value.dtype) if isinstance(value, torch.Tensor) else None
