@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from custom_dispatch.errors import SourceError
+from custom_dispatch.errors import DeclarationError, SourceError
+from custom_dispatch.kernel.abi import MAX_BINDINGS
 from custom_dispatch.kernel.expr import batch, ceildiv
 from custom_dispatch.kernel.function import Function
 from custom_dispatch.kernel.kernel import Kernel
@@ -24,8 +25,20 @@ _BLOCK = 256
 
 
 def kernel_form(function: Function) -> Kernel:
-    """The function as a kernel, of tensors of one shape: a thread computes an element."""
+    """The function as a kernel, of tensors of one shape: a thread computes an element.
+
+    Raises `DeclarationError`: it has more operands and results than a kernel may have buffers.
+    """
     arguments, results = _names(function)
+    count = len(arguments) + len(results)
+    if count > MAX_BINDINGS:
+        raise DeclarationError(
+            f"Function `{function.name}` has {count} operands and results, numbers of structs "
+            "counted.",
+            expected=f"at most {MAX_BINDINGS}: each may be a tensor, and IREE's CUDA driver takes "
+            "no more",
+            next_step="declare functions for parts of it, which take fewer numbers.",
+        )
     pointers = [f"const {item.dtype.c_name}* {name}" for name, item in arguments.items()]
     pointers += [f"{item.dtype.c_name}* {name}" for name, item in results.items()]
     element = "custom_dispatch_i"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import custom_dispatch as cd
-from custom_dispatch.errors import SourceError, UnsupportedInstructionError
+from custom_dispatch.errors import DeclarationError, SourceError, UnsupportedInstructionError
 from custom_dispatch.scalar.translate import translate
 from custom_dispatch.toolchain.function_source import function_ptx
 from tests.functions.functions import declare
@@ -100,3 +100,17 @@ def test_types_that_cxx_would_convert_are_refused(
 def test_integers_of_one_size_are_alike() -> None:
     for kind in ("i32", "u32"):
         assert "custom_dispatch.result" in function_ptx(declare("is_even", "bool", x=kind))
+
+
+def test_more_numbers_than_a_kernel_has_buffers_are_refused() -> None:
+    rows = [cd.Struct(f"row_{row}", 16, **dict.fromkeys("xyzw", "f32")) for row in range(4)]
+    function = cd.Function("of_a_matrix", source=SOURCE, operands=rows, result="f32")
+    with pytest.raises(DeclarationError) as refusal:
+        cd.compile("func.func private @of_a_matrix(f32) -> f32", function, ["cpu"])
+    assert refusal.value.found == (
+        "Function `of_a_matrix` has 17 operands and results, numbers of structs counted."
+    )
+    assert refusal.value.expected == (
+        "at most 16: each may be a tensor, and IREE's CUDA driver takes no more"
+    )
+    assert refusal.value.next_step == "declare functions for parts of it, which take fewer numbers."
