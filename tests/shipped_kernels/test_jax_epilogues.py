@@ -117,6 +117,13 @@ def test_operations_compute_what_jax_does() -> None:
         np.testing.assert_allclose(got[:, index], want, 2e-5, 2e-5, err_msg=name)
 
 
+def test_a_number_that_was_made_an_integer_is_none_of_floats() -> None:
+    closed = jax.make_jaxpr(lambda x: jnp.tanh(x) + jnp.full_like(x, 0.7).astype(int))(X)
+    values = values_of(read(closed)).values()
+    written = [each.statement("y", ["a", "b"]) for each in values if each.statement]
+    assert written == ["const float y = tanhf(a);", "const float y = a + b;"]
+
+
 # -- what is found
 
 
