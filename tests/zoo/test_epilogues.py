@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from cuda_kernels.patterns.torch_epilogues import epilogues_in
-from tests.places import replaced_in_torch
+from cuda_kernels.patterns import onnx_epilogues, torch_epilogues
+from custom_dispatch.replaced import Replaced
+from tests.places import replaced_in_onnx, replaced_in_torch
 from tests.zoo.test_transformers import GROUPED, IMAGES, Called, Model
 
 WIDE_HEADS = {**GROUPED, "head_dim": 64}
@@ -42,6 +43,44 @@ def test_what_follows_products(name: str, sizes: dict[str, Any], found: dict[str
     given: Any = torch.randint(0, 500, (1, 24))
     if "image_size" in sizes:
         given = torch.randn(1, 3, 32, 32, dtype=torch.float16)
-    report = replaced_in_torch(model, (given,), epilogues_in(model, (given,)))
-    kernels = (re.sub(r"(_[0-9a-f]{8})?_f16$", "", item.kernel) for item in report)
-    assert Counter(kernels) == found
+    patterns = torch_epilogues.epilogues_in(model, (given,))
+    assert stems(replaced_in_torch(model, (given,), patterns)) == found
+
+
+def stems(report: Replaced) -> Counter[str]:
+    """The kernels, without digests and types."""
+    return Counter(re.sub(r"(_[0-9a-f]{8})?_f16$", "", item.kernel) for item in report)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "sizes", "found"),
+    [
+        # The scores have a soft cap, too: ONNX's attention has none.
+        (
+            "Gemma2ForCausalLM",
+            WIDE_HEADS,
+            {
+                "matmul_with_gelu_mul": 2,
+                "matmul_with_div_tanh_mul": 1,
+                "batch_matmul_with_mul_div_tanh_mul": 2,
+            },
+        ),
+        ("LlamaForCausalLM", GROUPED, {"matmul_with_silu_mul": 2}),
+        ("NemotronForCausalLM", GROUPED, {"matmul_with_relu_pow": 2}),
+        ("CLIPVisionModel", IMAGES, {"matmul_with_mul_sigmoid_mul": 2}),
+        ("Dinov2Model", IMAGES, {"matmul_with_mul_add": 4}),
+    ],
+)
+def test_what_follows_products_in_onnx(
+    name: str, sizes: dict[str, Any], found: dict[str, int]
+) -> None:
+    model = Called(Model(name, sizes, 0, 0, 0, 0).build(torch.float16)).eval()
+    given: Any = torch.randint(0, 500, (1, 24))
+    if "image_size" in sizes:
+        given = torch.randn(1, 3, 32, 32, dtype=torch.float16)
+    program = torch.onnx.export(model, (given,), dynamo=True, verbose=False)
+    assert program is not None
+    exported = program.model_proto
+    kernels = stems(replaced_in_onnx(exported, onnx_epilogues.everything_in(exported)))
+    assert {each: kernels[each] for each in kernels if "_with_" in each} == found
