@@ -107,6 +107,19 @@ func.func @largest(%x: tensor<?x8xf32>) -> tensor<?xf32> {
     }
   return %r : tensor<?xf32>
 }
+func.func @running(%x: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %row = tensor.empty() : tensor<3xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%row : tensor<3xf32>) -> tensor<3xf32>
+  %empty = tensor.empty() : tensor<3x8xf32>
+  %r:2 = iree_linalg_ext.scan dimension(1) inclusive(true) ins(%x : tensor<3x8xf32>)
+      outs(%empty, %start : tensor<3x8xf32>, tensor<3xf32>) {
+  ^bb0(%before: f32, %item: f32):
+    %both = func.call @larger_magnitude(%before, %item) : (f32, f32) -> f32
+    iree_linalg_ext.yield %both : f32
+  } -> tensor<3x8xf32>, tensor<3xf32>
+  return %r#0 : tensor<3x8xf32>
+}
 func.func @backwards(%x: tensor<6xf32>) -> tensor<6xf32> {
   %empty = tensor.empty() : tensor<6xf32>
   %count = arith.constant 6 : i64
@@ -127,6 +140,9 @@ func.func @backwards(%x: tensor<6xf32>) -> tensor<6xf32> {
     x = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
     wanted = x[np.arange(3), np.abs(x).argmax(axis=1)]
     np.testing.assert_array_equal(np.asarray(program.largest(x)), wanted)
+    found = np.asarray(program.running(x))
+    np.testing.assert_array_equal(np.abs(found), np.maximum.accumulate(np.abs(x), axis=1))
+    np.testing.assert_array_equal(found[:, -1], wanted)
     np.testing.assert_array_equal(np.asarray(program.backwards(x[0, :6])), x[0, 5::-1])
 
 
