@@ -15,7 +15,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
-from cuda_kernels.patterns.onnx_epilogues import chains_of, epilogues_in, everything_in, values_of
+from cuda_kernels.patterns.onnx_epilogues import epilogues_in, everything_in
+from cuda_kernels.patterns.onnx_products import chains_of, values_of
 from custom_dispatch.toolchain.produced import file_of
 from tests.places import replaced_in_onnx
 
@@ -38,6 +39,9 @@ LIMITED_GELU = cd.onnx.register(
 )
 
 
+DOMAINS = {"limited_gelu": "custom_dispatch", "QuickGelu": "com.microsoft"}
+
+
 def lines(text: str) -> list[NodeProto]:
     """Nodes that ";" separates, each as `y = LeakyRelu(x) alpha=0.5`."""
     nodes = []
@@ -51,7 +55,7 @@ def lines(text: str) -> list[NodeProto]:
             attributes[key] = (
                 value if value.isalpha() else int(value) if value.isdecimal() else float(value)
             )
-        domain = "custom_dispatch" if name == "limited_gelu" else ""
+        domain = DOMAINS.get(name, "")
         taken = [each.strip() for each in operands.split(",")]
         nodes.append(helper.make_node(name, taken, [result], domain=domain, **attributes))
     return nodes
@@ -84,7 +88,8 @@ def model_of(
             for name, value in constants.items()
         ],
     )
-    versions = [helper.make_opsetid("", opset), helper.make_opsetid("custom_dispatch", 1)]
+    versions = [helper.make_opsetid("", opset)]
+    versions += [helper.make_opsetid(domain, 1) for domain in DOMAINS.values()]
     return helper.make_model(graph, opset_imports=versions, ir_version=10)
 
 
@@ -238,6 +243,8 @@ FOLLOWED = [
         "matmul_with_greater_sin_where",
     ),
     ("p = MatMul(x, w); y = Clip(p, half, one)", "matmul_with_clip"),
+    # It is written out with a number that is converted to the type of what it is multiplied with.
+    (f"{PRODUCT}; y = QuickGelu(s) alpha=1.7", "matmul_with_mul_sigmoid_mul"),
 ]
 
 
@@ -246,6 +253,12 @@ def test_what_follows_products_becomes_their_functions(text: str, kernel: str) -
     numbers = {**NUMBERS, **GELU, "gamma": random.normal(size=WIDTH)}
     model = model_of(text, {**X, "z": X["x"]}, **WEIGHTS, **numbers)
     assert found(model) == [kernel]
+
+
+def test_a_number_of_the_type_of_something_else_is_left() -> None:
+    for like, kernels in (("s", ["matmul_with_sin_mul"]), ("z", [])):
+        text = f"{PRODUCT}; c = CastLike(half, {like}); a = Sin(s); y = Mul(a, c)"
+        assert found(model_of(text, {**X, "z": X["x"]}, **WEIGHTS, half=0.5)) == kernels
 
 
 def test_products_of_all_layouts() -> None:
