@@ -132,12 +132,12 @@ def _graph_of(chain: Chain) -> onnx.GraphProto | None:
                 continue
             new.input[at] = f"number_{len(numbers)}"
             numbers[new.input[at]] = number.array
-            if number.conversion is not None:
-                like = known.get(number.conversion.input[1])
-                if like is None:
+            for conversion in number.conversions:
+                nodes.append(_copied(conversion, f"{new.input[at]}_as"))
+                others = [known.get(name) for name in conversion.input[1:]]
+                if None in others:
                     return None
-                nodes.append(_copied(number.conversion, f"like_{new.input[at]}"))
-                nodes[-1].input[:] = [new.input[at], like]
+                nodes[-1].input[:] = [new.input[at], *map(str, others)]
                 new.input[at] = nodes[-1].output[0]
         nodes.append(new)
     return onnx.GraphProto(

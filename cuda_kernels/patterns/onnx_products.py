@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy
 import onnx
 from onnx import NodeProto, numpy_helper
 
@@ -51,8 +52,9 @@ class Number:
     number: float
     array: Any
     """What the model holds."""
-    conversion: NodeProto | None = None
-    """The CastLike that gives it another type; of what its other input holds it takes nothing."""
+    conversions: tuple[NodeProto, ...] = ()
+    """What gives it other types, in order; a CastLike takes nothing of what its other input holds.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,7 @@ def values_of(graph: onnx.GraphProto, kernels: importer.Nodes = _NONE) -> dict[s
     for node in graph.node:
         for name in filter(None, node.output):
             order.append(values.setdefault(name, Value(None, "", ())))
-        if node.op_type == "CastLike" and node.input[0] in numbers:
+        if node.op_type in ("Cast", "CastLike") and node.input[0] in numbers:
             numbers |= _converted(node, values[node.output[0]].kind, numbers[node.input[0]])
         if node.output[0] not in numbers:
             _read(node, values, numbers, kernels)
@@ -140,11 +142,11 @@ def _number(tensor: onnx.TensorProto) -> Number | None:
 
 
 def _converted(node: NodeProto, kind: str, given: Number) -> dict[str, Number]:
-    """What a CastLike makes of a number of the model's."""
-    if kind not in KINDS or given.conversion is not None:
+    """What a conversion makes of a number of the model's."""
+    if kind not in KINDS:
         return {}
-    number = float(given.array.flat[0].astype(ELEMENT_TYPES[kind].to_numpy()))
-    return {node.output[0]: Number(number, given.array, node)}
+    number = float(numpy.float64(given.number).astype(ELEMENT_TYPES[kind].to_numpy()))
+    return {node.output[0]: Number(number, given.array, (*given.conversions, node))}
 
 
 def _read(

@@ -257,8 +257,9 @@ def test_what_follows_products_becomes_their_functions(text: str, kernel: str) -
 
 def test_a_number_of_the_type_of_something_else_is_left() -> None:
     for like, kernels in (("s", ["matmul_with_sin_mul"]), ("z", [])):
-        text = f"{PRODUCT}; c = CastLike(half, {like}); a = Sin(s); y = Mul(a, c)"
-        assert found(model_of(text, {**X, "z": X["x"]}, **WEIGHTS, half=0.5)) == kernels
+        text = f"{PRODUCT}; b = Cast(ten) to=1; c = CastLike(b, {like}); a = Sin(s); y = Mul(a, c)"
+        number = np.array(10, np.int64)
+        assert found(model_of(text, {**X, "z": X["x"]}, **WEIGHTS, ten=number)) == kernels
 
 
 def test_products_of_all_layouts() -> None:
