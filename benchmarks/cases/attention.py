@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import custom_dispatch as cd
@@ -106,26 +106,45 @@ def takes(kernel: cd.Kernel, given: Inputs) -> bool:
     return all(holds(each, dims) for each in kernel.requires)
 
 
-def exact(given: Inputs) -> Any:
+@dataclass(frozen=True)
+class Scores:
+    """What is done to scores beside adding a mask."""
+
+    softcap: float = 0.0
+    sinks: Any = None
+    change: Callable[[Any], Any] | None = None
+    """What a function of the user's computes, in double precision."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """That it takes beside a score."""
+
+
+AS_THEY_ARE = Scores()
+
+
+def exact(given: Inputs, of_scores: Scores = AS_THEY_ARE) -> Any:
     """The result in double precision."""
     import torch
 
     group = given.q.shape[1] // given.k.shape[1]
-    q, k, v = (
-        given.q.double(),
-        *(x.double().repeat_interleave(group, 1) for x in (given.k, given.v)),
-    )
-    scores = q @ k.transpose(-1, -2) * given.scale
+    k, v = (x.double().repeat_interleave(group, 1) for x in (given.k, given.v))
+    scores = given.q.double() @ k.transpose(-1, -2) * given.scale
+    if of_scores.softcap:
+        scores = of_scores.softcap * (scores / of_scores.softcap).tanh()
+    if of_scores.change is not None:
+        scores = of_scores.change(scores)
     if given.causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device="cuda").tril()
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
         scores = scores.masked_fill(~seen, -math.inf)
-    if given.mask is not None:
-        is_bool = given.mask.dtype == torch.bool
-        scores = (
-            scores.masked_fill(~given.mask, -math.inf) if is_bool else scores + given.mask.double()
-        )
-    weights = (scores - scores.amax(-1, keepdim=True).clamp_min(-1e300)).exp()
-    return weights @ v / weights.sum(-1, keepdim=True).clamp_min(1e-300)
+    if given.mask is not None and given.mask.dtype == torch.bool:
+        scores = scores.masked_fill(~given.mask, -math.inf)
+    elif given.mask is not None:
+        scores = scores + given.mask.double()
+    base = scores.amax(-1, keepdim=True).clamp_min(-1e300)
+    weights = (scores - base).exp()
+    total = weights.sum(-1, keepdim=True)
+    if of_scores.sinks is not None:
+        total = total + (of_scores.sinks.double()[:, None, None] - base.clamp_min(-600.0)).exp()
+    return weights @ v / total.clamp_min(1e-300)
 
 
 def wrong(kind: str, out: Any, want: Any, guard: Any = None) -> str:

@@ -35,10 +35,10 @@ from typing import Any
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases.attention import Inputs, inputs, takes, wrong
+from benchmarks.cases.attention import Inputs, Scores, exact, inputs, takes, wrong
 from benchmarks.cases.called_functions import BENT, BENT_OPERANDS, of_numbers
 from benchmarks.gpu.attention import TARGETS
-from benchmarks.gpu.attention_scores import FEW, ODD, Launcher, Scores, dims_of, exact, flex, masks
+from benchmarks.gpu.attention_scores import FEW, ODD, Launcher, dims_of, flex, masks
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import in_turn, median_us, with_events
 from cuda_kernels import attention

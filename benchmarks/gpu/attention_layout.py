@@ -21,9 +21,9 @@ from typing import Any
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases.attention import FEW, ODD, PREFILLS, Inputs, inputs, wrong
+from benchmarks.cases.attention import FEW, ODD, PREFILLS, Inputs, exact, inputs, wrong
 from benchmarks.gpu.attention import TARGETS, Row
-from benchmarks.gpu.attention_scores import Scores, dims_of, exact
+from benchmarks.gpu.attention_scores import dims_of
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched, median_us
 from cuda_kernels.attention.decode import decode, forms_of
@@ -93,7 +93,7 @@ def check(directory: Path) -> int:
             for numbers in masks(given, mask):
                 for causal in (False, True) if mask == "keys" else (False,):
                     case = replace(given, mask=numbers, causal=causal)
-                    want, moved = exact(case, Scores()), by_position(case)
+                    want, moved = exact(case), by_position(case)
                     if size[0] > 1:  # sequences do not see each other
                         moved.v[-1] = torch.nan
                     for target in TARGETS:

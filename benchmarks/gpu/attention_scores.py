@@ -16,8 +16,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 import custom_dispatch as cd
-from benchmarks.cases.attention import Inputs, inputs, takes, wrong
+from benchmarks.cases.attention import Inputs, Scores, exact, inputs, takes, wrong
 from benchmarks.gpu.attention import TARGETS, Row
 from benchmarks.gpu.attention_masks import best_of_pytorch
 from benchmarks.lib import gpu_command, gpu_objects
@@ -69,42 +69,6 @@ def kernels(target: str = "") -> Iterator[cd.Kernel]:
             for mask in PREFIXES:
                 yield decode("bf16", head, mask, form, scores=capped("bf16"))
     yield declare("f32", UP_TO[1], "bool", scores=capped("f32"))
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What is done to scores beside adding a mask."""
-
-    softcap: float = 0.0
-    sinks: Any = None
-    change: Callable[[Any], Any] | None = None
-    """What a function of the user's computes, in double precision."""
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    """That it takes beside a score."""
-
-
-def exact(given: Inputs, of_scores: Scores) -> Any:
-    """The result in double precision."""
-    group = given.q.shape[1] // given.k.shape[1]
-    k, v = (x.double().repeat_interleave(group, 1) for x in (given.k, given.v))
-    scores = given.q.double() @ k.transpose(-1, -2) * given.scale
-    if of_scores.softcap:
-        scores = of_scores.softcap * (scores / of_scores.softcap).tanh()
-    if of_scores.change is not None:
-        scores = of_scores.change(scores)
-    if given.causal:
-        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device="cuda").tril()
-        scores = scores.masked_fill(~seen, -math.inf)
-    if given.mask is not None and given.mask.dtype == torch.bool:
-        scores = scores.masked_fill(~given.mask, -math.inf)
-    elif given.mask is not None:
-        scores = scores + given.mask.double()
-    base = scores.amax(-1, keepdim=True).clamp_min(-1e300)
-    weights = (scores - base).exp()
-    total = weights.sum(-1, keepdim=True)
-    if of_scores.sinks is not None:
-        total = total + (of_scores.sinks.double()[:, None, None] - base.clamp_min(-600.0)).exp()
-    return weights @ v / total.clamp_min(1e-300)
 
 
 class Launcher:
