@@ -23,9 +23,10 @@ from cuda_kernels.patterns.jax_places.graph import (
     made_by,
     read,
 )
+from cuda_kernels.patterns.jax_places.norms import norms
 from cuda_kernels.patterns.jax_places.place import IreeIsFaster, Place, only_where
 from cuda_kernels.patterns.jax_places.products import products
-from cuda_kernels.patterns.jax_places.rows import norms, softmaxes
+from cuda_kernels.patterns.jax_places.softmax import softmaxes
 from cuda_kernels.patterns.jax_places.turning import rotaries
 from cuda_kernels.patterns.profitable import by_kernel
 from custom_dispatch.errors import CustomDispatchError

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from cuda_kernels.patterns.jax_places.axes import Atom, Dim, Seen, flat
 from cuda_kernels.patterns.jax_places.graph import made_by
-from cuda_kernels.patterns.jax_places.rows import along, reduction, softmax_of
+from cuda_kernels.patterns.jax_places.reductions import along, reduction
+from cuda_kernels.patterns.jax_places.softmax import softmax_of
 
 
 @dataclass(frozen=True, slots=True)
