@@ -31,6 +31,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["CUSTOM_DISPATCH_STORE"] = _store.name
     _triton = tempfile.TemporaryDirectory(prefix="custom-dispatch-triton-")
     os.environ["TRITON_CACHE_DIR"] = _triton.name
+    # What JAX computes for comparison is compiled for one call: that takes longer than the call.
+    _quick = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    os.environ["XLA_FLAGS"] = f"{_quick} {os.environ.get('XLA_FLAGS', '')}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -24,19 +24,22 @@ from benchmarks.lib.size_rows import RANGES
 PAGE = (HERE / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", names())
+NAMES = names()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_each_benchmark_can_be_run_by_its_name(name: str) -> None:
     tree = ast.parse((HERE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
     functions = [item.name for item in tree.body if isinstance(item, ast.FunctionDef)]
     assert "main" in functions
-    assert names()[name].endswith(".")
+    assert NAMES[name].endswith(".")
 
 
 def test_the_page_has_each_with_what_it_shows() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
     listed = {row.split("`")[1]: row for row in rows}
-    assert list(listed) == list(names())
-    for name, shows in names().items():
+    assert list(listed) == list(NAMES)
+    for name, shows in NAMES.items():
         assert shows in listed[name]
     results = {word for row in rows for word in row.split("`") if word.endswith((".json", ".txt"))}
     assert not [item for item in results if not (HERE / "results" / item).exists()]

@@ -98,6 +98,8 @@ def check_dims(
         for size in operand.shape
         if isinstance(size, Dim)
     }
+    if known.issuperset(dims_of(*(expr for expr, _ in expressions))):
+        return
     for expr, where in expressions:
         for dim in dims_of(expr):
             if dim not in known:

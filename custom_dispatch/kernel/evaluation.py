@@ -68,21 +68,24 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
     """The dims that expressions are made of, each once, in order of appearance."""
-    if len(exprs) == 1:
-        return _dims_in(exprs[0])
-    return tuple(dict.fromkeys(dim for expr in exprs for dim in _dims_in(expr)))
+    return tuple({leaf: None for expr in exprs for leaf in _leaves(expr) if isinstance(leaf, Dim)})
 
 
-def _dims_in(expr: Expr) -> tuple[Dim, ...]:
-    """As `dims_of` of one expression, which keeps them: they are asked for many times."""
-    if isinstance(expr, Dim):
-        return (expr,)
+def _leaves(expr: Expr) -> tuple[Expr, ...]:
+    """The dims and properties of the device that an expression, which keeps them, is made of.
+
+    They are asked for many times: packages declare thousands of kernels.
+    """
     try:
-        return expr._dims
+        return expr._kept_leaves
     except AttributeError:
-        found = tuple(dict.fromkeys(dim for part in children(expr) for dim in _dims_in(part)))
-        object.__setattr__(expr, "_dims", found)
-        return found
+        found: dict[Expr, None] = {}
+        if isinstance(expr, Dim | ComputeCapability):
+            found[expr] = None
+        for part in children(expr):
+            found.update(dict.fromkeys(_leaves(part)))
+        object.__setattr__(expr, "_kept_leaves", tuple(found))
+        return expr._kept_leaves
 
 
 def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -> None:
@@ -104,4 +107,4 @@ def refuse_device(what: str, *exprs: Expr, why: str = "", said: object = None) -
 
 def uses_device(expr: Expr) -> bool:
     """Whether the expression asks for a property of the device."""
-    return isinstance(expr, ComputeCapability) or any(map(uses_device, children(expr)))
+    return any(isinstance(leaf, ComputeCapability) for leaf in _leaves(expr))

@@ -44,8 +44,8 @@ def _comparison(name: str) -> Callable[[Expr, Expr | int], Condition]:
 class Expr:
     """An integer expression of dims. Build them with `cd.dim`, operators and `cd.ceildiv`."""
 
-    __slots__ = ("_dims",)
-    _dims: tuple[Dim, ...]
+    __slots__ = ("_kept_leaves",)
+    _kept_leaves: tuple[Expr, ...]
     # numpy's numbers and arrays leave their operators to this class.
     __array_ufunc__ = None
 

@@ -32,7 +32,7 @@ BUILDS = [
 # Of the others few words are new to checked mode.
 CHECKED = [
     name
-    if name in ("atomics", "barriers", "warps", "tensor_cores")
+    if name in ("atomics", "barriers", "warps")
     else pytest.param(name, marks=pytest.mark.thorough)
     for name in FILES
 ]

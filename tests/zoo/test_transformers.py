@@ -307,9 +307,10 @@ def counted(report: Replaced) -> tuple[int, ...]:
     )
 
 
-QUICK = ("Llama", "ResNet", "Mamba2")
+QUICK = ("Llama", "ResNet")
 """What CI runs, in bf16: one of each kind, of which experts are in tests/shipped_kernels/
-test_grouped.py and encoders in test_minilm.py. `--thorough` runs all, in f32, too."""
+test_grouped.py, encoders in test_minilm.py and scans in test_scan_spellings.py. `--thorough` runs
+all, in f32, too."""
 
 
 @pytest.mark.parametrize(
