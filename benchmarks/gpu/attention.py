@@ -44,7 +44,8 @@ from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import copy_bandwidth, launched, with_events
 from cuda_kernels import attention
 from cuda_kernels.attention.choices import choose
-from cuda_kernels.attention.decode import decode, decode_cache, forms_of
+from cuda_kernels.attention.decode import decode, forms_of
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import PREFILLS as FORMS
 from cuda_kernels.attention.prefill import prefill

@@ -26,7 +26,8 @@ from benchmarks.gpu.attention import TARGETS, Row, backends, in_turns
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import launched
 from cuda_kernels.attention.choices import choose, choose_any_head
-from cuda_kernels.attention.decode import Decode, decode, decode_cache, forms_of
+from cuda_kernels.attention.decode import Decode, decode, forms_of
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo, name_of
 from cuda_kernels.attention.names import HEADS as OF_ONE_SIZE
 from cuda_kernels.attention.names import PREFIXES

@@ -31,7 +31,8 @@ from benchmarks.cases.attention_caches import EIGHT_BITS, Cached
 from benchmarks.lib import gpu_command, gpu_objects
 from benchmarks.lib.gpu_timing import in_graph
 from cuda_kernels.attention.choices import choose, choose_any_head
-from cuda_kernels.attention.decode import decode, decode_cache, forms_of
+from cuda_kernels.attention.decode import decode, forms_of
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.paged import paged
 from custom_dispatch.kernel.target import Target

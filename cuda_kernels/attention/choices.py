@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import custom_dispatch as cd
-from cuda_kernels.attention.decode import FEW_QUERIES, Decode, decode, decode_cache, forms_of
+from cuda_kernels.attention.decode import FEW_QUERIES, Decode, decode, forms_of
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO, Head, UpTo
 from cuda_kernels.attention.names import (
     ANY_HEAD,

@@ -11,13 +11,12 @@ from typing import Any
 import numpy
 
 import custom_dispatch as cd
-from cuda_kernels.attention.decode import (
+from cuda_kernels.attention.decode import Decode, launches
+from cuda_kernels.attention.decode_cache import (
     STORED_TYPES,
-    Decode,
     cache_name,
     last_of_template,
     last_operands,
-    launches,
     stored_requirements,
 )
 from cuda_kernels.attention.head_sizes import Head, requirements, sizes_of

@@ -15,7 +15,8 @@ from shipped import DTYPES, Shipped, assert_close, unaligned
 
 import custom_dispatch as cd
 from cuda_kernels import attention
-from cuda_kernels.attention.decode import Decode, decode, decode_cache
+from cuda_kernels.attention.decode import Decode, decode
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO, UpTo
 from cuda_kernels.attention.names import PREFIXES
 from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill

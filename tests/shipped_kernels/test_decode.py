@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from shipped import DTYPES, Shipped, assert_close
 
-from cuda_kernels.attention.decode import Decode, decode_cache
+from cuda_kernels.attention.decode import Decode
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.head_sizes import UP_TO
 from cuda_kernels.attention.paged import paged
 from custom_dispatch.errors import CallError
