@@ -243,12 +243,17 @@ def is_float(value: Value) -> bool:
 
 
 def number_of(value: Value) -> float | None:
-    """The number that every element of a value is; None where that is not known."""
+    """The number that every element of a value is; None where that is not known, or where it was
+    made an integer or a bool on the way.
+    """
     while value.number is None:
         node = made_by(value, *VIEWS, "convert_element_type")
         if node is None or len(node.operands) != 1:
             return None if value.array is None else _uniform(value.array)
-        value = node.operands[0]
+        given = node.operands[0]
+        if is_float(given) and not is_float(value):
+            return None
+        value = given
     return None if numpy.iscomplexobj(value.number) else float(value.number)
 
 

@@ -11,11 +11,8 @@ from cuda_kernels.patterns import statements
 from cuda_kernels.patterns.epilogues import Value, connected
 from cuda_kernels.patterns.jax_places import graph as graphs
 from cuda_kernels.patterns.jax_places.graph import (
-    VIEWS,
     Graph,
     Node,
-    is_float,
-    made_by,
     number_of,
 )
 from cuda_kernels.patterns.jax_places.place import kind_of
@@ -59,7 +56,7 @@ def values_of(graph: Graph) -> dict[graphs.Value, Value]:
     values = {each: _value(each) for each in _given(graph)}
     for node in graph.nodes:
         results = {each: _value(each) for each in node.results}
-        numbers = [_number(each) for each in node.operands]
+        numbers = [number_of(each) for each in node.operands]
         taken = zip(node.operands, numbers, strict=True)
         operands = tuple(values[each] for each, number in taken if number is None)
         for result in results.values():
@@ -75,17 +72,6 @@ def _given(graph: Graph) -> list[graphs.Value]:
     computed = {value for node in graph.nodes for value in node.results}
     used = (value for node in graph.nodes for value in node.operands)
     return [each for each in dict.fromkeys([*graph.arguments, *used]) if each not in computed]
-
-
-def _number(value: graphs.Value) -> float | None:
-    """The number that a value is everywhere, unless it was made an integer or a bool on the way."""
-    number, at = number_of(value), value
-    while number is not None and (node := made_by(at, *VIEWS, "convert_element_type")) is not None:
-        given = node.operands[0]
-        if is_float(given) and not is_float(at):
-            return None
-        at = given
-    return number
 
 
 def _value(value: graphs.Value) -> Value:
