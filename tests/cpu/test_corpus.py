@@ -64,6 +64,7 @@ def test_checked_mode_finds_nothing_in_the_corpus(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="nvcc preprocesses with gcc")
 def test_what_nvcc_makes_of_the_corpus_runs_too(run_ptx: Runner) -> None:
     request = CompileRequest(CORPUS / "warps.cu", Arch(90), ("-lineinfo",))

@@ -114,8 +114,6 @@ __device__ T raised(T x) {
 }
 }  // namespace ns
 
-__device__ float of_c_library(float x) { return tanhf(x) + std::exp(-x * x) * sin(x) + powf(fabsf(x), 0.3f); }
-
 __device__ float larger_magnitude(float a, float b) { return fabsf(a) > fabsf(b) ? a : b; }
 __device__ long long mirrored(long long i, long long count) { return count - 1 - i; }
 

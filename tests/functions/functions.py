@@ -10,12 +10,17 @@ def scalar(name: str, kind: str) -> cd.Scalar:
 
 
 def declare(
-    name: str, result: Any = None, /, library: str = "mlir", **operands: str
+    name: str,
+    result: Any = None,
+    /,
+    library: str = "mlir",
+    source: str = "functions.cu",
+    **operands: str,
 ) -> cd.Function:
     """A function of numbers, of these types by name."""
     return cd.Function(
         name,
-        source="functions.cu",
+        source=source,
         operands=[scalar(*pair) for pair in operands.items()],
         result=result,
         library=library,

@@ -30,7 +30,7 @@ def test_further_types_and_instructions() -> None:
 
 
 def test_functions_of_the_c_library_are_those_of_mlir() -> None:
-    function = declare("of_c_library", "f32", x="f32")
+    function = declare("of_c_library", "f32", source="c_library.cu", x="f32")
     program = in_generated_code([function])
     x = np.linspace(-9, 9, 512, dtype=np.float32)
     wide = x.astype(np.float64)

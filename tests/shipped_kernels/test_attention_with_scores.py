@@ -289,5 +289,5 @@ def test_a_function_that_returns_what_is_not_declared_is_refused() -> None:
     wrong = of_scores("widened", None)
     kernel = prefill("bf16", SMALLEST, form=SMALL, scores=changed_by(wrong, "bf16"))
     with pytest.raises(SourceError) as caught:
-        cd.build(kernel, ["cuda:sm_80"])
+        cd.build(kernel, ["cuda:sm_80"], compiler="nvrtc")
     assert "returns another type than its declaration says" in str(caught.value)

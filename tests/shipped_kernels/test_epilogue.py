@@ -261,7 +261,7 @@ def test_a_function_that_returns_what_is_not_declared_is_refused() -> None:
     )
     kernel = gemm.declare("linear", "bf16", epilogue_that_calls(wrong), form=TILE)
     with pytest.raises(SourceError) as caught:
-        cd.build(kernel, ["cuda:sm_80"])
+        cd.build(kernel, ["cuda:sm_80"], compiler="nvrtc")
     assert "returns another type than its declaration says" in str(caught.value)
 
 
@@ -273,7 +273,7 @@ def test_a_function_that_takes_what_is_not_declared_is_refused(tmp_path: Path) -
     wrong = cd.Function("scaled", source=source, operands=operands, result="f32")
     kernel = gemm.declare("linear", "bf16", epilogue_that_calls(wrong), form=TILE)
     with pytest.raises(SourceError) as caught:
-        cd.build(kernel, ["cuda:sm_80"])
+        cd.build(kernel, ["cuda:sm_80"], compiler="nvrtc")
     assert "custom_dispatch_Operand<double>" in str(caught.value)
 
 

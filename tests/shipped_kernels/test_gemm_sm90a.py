@@ -110,4 +110,4 @@ def test_tiles_that_no_wgmma_is_for_do_not_compile() -> None:
     """They would multiply nothing: 104 rows are 104 columns of a wgmma."""
     kernel = gemm.declare("linear", "bf16", form=gemm.Form(FORMS[1].tile, ClusterTile(104, 128)))
     with pytest.raises(SourceError, match="one of these"):
-        cd.build(kernel, [HOPPER])
+        cd.build(kernel, [HOPPER], compiler="nvrtc")

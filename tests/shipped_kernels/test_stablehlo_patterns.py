@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import jax
@@ -56,7 +57,7 @@ def test_a_pattern_computes_what_the_kernels_reference_does(pattern: cd.jax.Patt
         scalars = {name: 0.25 for name in ("epsilon", "scale") if name in names}
         taken = {name: array for name, array in arrays.items() if name in names}
         arguments = {n: jnp.asarray(turned(pattern, n, a)) for n, a in taken.items()}
-        found = function(**arguments, **scalars)
+        found = jax.jit(partial(function, **scalars))(**arguments)
         fixed = {name: v(SIZES["dim"]) if callable(v) else v for name, v in pattern.fixed.items()}
         given = {**taken, **scalars, **fixed}
         assert pattern.kernel.reference is not None
