@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -23,18 +22,15 @@ from cuda_kernels import gemm as gemms
 from cuda_kernels.patterns.convolutions import every_convolution, every_group_norm
 from cuda_kernels.patterns.profitable import where_profitable
 from cuda_kernels.patterns.rewriting.convolutions import write_convolutions, write_group_norms
-from cuda_kernels.patterns.rewriting.einsum import write_einsum
 from cuda_kernels.patterns.rewriting.norms import (
     RMS_NORM_FROM,
     write_every_rms_norm,
     write_layer_norms,
     write_rms_norms,
 )
-from cuda_kernels.patterns.rewriting.products import write_products
 from cuda_kernels.patterns.rewriting.rotary import rule_for
 from cuda_kernels.patterns.rewriting.rotary_operator import ROTARY, ROTARY_BY_POSITION
 from cuda_kernels.patterns.rewriting.softmax import write_softmax
-from cuda_kernels.patterns.rewriting.weights import write_linear
 from cuda_kernels.patterns.torch_attention import (
     attentions_bshd,
     attentions_by_position,
@@ -45,23 +41,11 @@ from cuda_kernels.patterns.torch_attention import (
 from cuda_kernels.patterns.torch_channels_last import every_channels_last
 from cuda_kernels.patterns.torch_glu import geglus, glus_of_halves
 from cuda_kernels.patterns.torch_moe import grouped_products, sorts
+from cuda_kernels.patterns.torch_products import products, products_of_weights
 from cuda_kernels.patterns.torch_quantised import quantised_products, scaled_products
 from cuda_kernels.patterns.torch_scans import scans
+from cuda_kernels.patterns.torch_types import TYPES, Patterns, each_type
 from cuda_kernels.shared.lazily import lazily
-
-if TYPE_CHECKING:
-    Patterns = tuple[cd.torch.Pattern | cd.Pattern, ...]
-
-_TYPES = ("f32", "f16", "bf16")
-
-
-def _each(module: Any, name: str, *computes: Callable[..., Any], **options: Any) -> Patterns:
-    return tuple(
-        cd.torch.Pattern(
-            getattr(module, f"{name}_{dtype}"), list(computes), required=False, **options
-        )
-        for dtype in _TYPES
-    )
 
 
 def _rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -184,80 +168,6 @@ def _rotary_bshd(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return _rotary_by_position(x, cos, sin).transpose(1, 2)
 
 
-def _linear(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    return functional.linear(a, b, bias)
-
-
-def _linear_and_sum(a: Tensor, b: Tensor, residual: Tensor, bias: Tensor | None = None) -> Tensor:
-    return functional.linear(a, b, bias) + residual
-
-
-def _linear_relu(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    return functional.relu(functional.linear(a, b, bias))
-
-
-def _linear_silu(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    return functional.silu(functional.linear(a, b, bias))
-
-
-def _linear_gelu_erf(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    return functional.gelu(functional.linear(a, b, bias))
-
-
-def _linear_gelu_tanh(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    return functional.gelu(functional.linear(a, b, bias), approximate="tanh")
-
-
-def _matmul(a: Tensor, b: Tensor) -> Tensor:
-    return torch.matmul(a, b)
-
-
-def _matmul_and_sum(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return torch.matmul(a, b) + bias
-
-
-def _matmul_and_sum_as_in_gpt2(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    """As transformers' `Conv1D` has it: the leading dims are one in between."""
-    flat = torch.addmm(bias, a.view(-1, a.shape[-1]), b)
-    return flat.view((*a.shape[:-1], b.shape[-1]))
-
-
-def _matmul_relu(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return functional.relu(torch.matmul(a, b) + bias)
-
-
-def _matmul_silu(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return functional.silu(torch.matmul(a, b) + bias)
-
-
-def _matmul_gelu_erf(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return functional.gelu(torch.matmul(a, b) + bias)
-
-
-def _matmul_gelu_tanh(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return functional.gelu(torch.matmul(a, b) + bias, approximate="tanh")
-
-
-def _addmm(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return torch.addmm(bias, a, b)
-
-
-def _mm(a: Tensor, b: Tensor) -> Tensor:
-    return torch.mm(a, b)
-
-
-def _bmm(a: Tensor, b: Tensor) -> Tensor:
-    return torch.bmm(a, b)
-
-
-def _matmul_nt(a: Tensor, b: Tensor) -> Tensor:
-    return torch.matmul(a, b.transpose(-1, -2))
-
-
-def _matmul_nt_the_other_way(a: Tensor, b: Tensor) -> Tensor:
-    return torch.matmul(a, b.transpose(-2, -1))
-
-
 def _rotary_any(x: Tensor, cos: Tensor, sin: Tensor, pairs_in: int, pairs_out: int) -> Tensor:
     return ROTARY(x, cos, sin, pairs_in, pairs_out)
 
@@ -281,7 +191,7 @@ def _rotaries() -> Patterns:
             ("rotary", _rotary),
         )
         for tables in (6, 1)
-        for pattern in _each(attentions, name, computes, sizes={"batch": 6, "tables": tables})
+        for pattern in each_type(attentions, name, computes, sizes={"batch": 6, "tables": tables})
     )
 
 
@@ -299,7 +209,7 @@ def _rotaries_in_other_spellings() -> Patterns:
             ("rotary_any_by_position", _rotary_any_by_position),
             ("rotary_any", _rotary_any),
         )
-        for dtype in _TYPES
+        for dtype in TYPES
     )
 
 
@@ -339,27 +249,27 @@ _EVERYTHING = (
 the norm, unless it ends a rotary embedding; attention reads what rotary embeddings leave; products
 take what is left."""
 _TABLE: dict[str, Callable[[], Patterns]] = {
-    "rms_norm": lambda: _each(
+    "rms_norm": lambda: each_type(
         norms, "rms_norm", _rms_norm, _rms_norm_as_in_llama, rewrites=write_rms_norms
     ),
-    "rms_norm_from": lambda: _each(
+    "rms_norm_from": lambda: each_type(
         norms, "rms_norm_from", _rms_norm_from, rewrites=write_every_rms_norm
     ),
-    "add_rms_norm": lambda: _each(
+    "add_rms_norm": lambda: each_type(
         norms, "add_rms_norm", _add_rms_norm, _add_rms_norm_as_in_llama, rewrites=write_rms_norms
     ),
-    "add_rms_norm_from": lambda: _each(
+    "add_rms_norm_from": lambda: each_type(
         norms, "add_rms_norm_from", _add_rms_norm_from, rewrites=write_every_rms_norm
     ),
-    "layer_norm": lambda: _each(norms, "layer_norm", _layer_norm, rewrites=write_layer_norms),
-    "softmax": lambda: _each(
+    "layer_norm": lambda: each_type(norms, "layer_norm", _layer_norm, rewrites=write_layer_norms),
+    "softmax": lambda: each_type(
         norms, "softmax", _softmax, _softmax_in_f32, _softmax_of_f32, rewrites=write_softmax
     ),
     "gelu": lambda: (
-        *_each(elementwise, "gelu_erf", _gelu, _gelu_as_the_error_function),
-        *_each(elementwise, "gelu_tanh", _gelu_tanh, _gelu_tanh_as_in_gpt2, _gelu_tanh_fast),
+        *each_type(elementwise, "gelu_erf", _gelu, _gelu_as_the_error_function),
+        *each_type(elementwise, "gelu_tanh", _gelu_tanh, _gelu_tanh_as_in_gpt2, _gelu_tanh_fast),
     ),
-    "swiglu": lambda: _each(elementwise, "swiglu", _swiglu, _silu_written_out),
+    "swiglu": lambda: each_type(elementwise, "swiglu", _swiglu, _silu_written_out),
     "geglu": geglus,
     "glu_of_halves": glus_of_halves,
     "linear_swiglu": lambda: tuple(
@@ -369,8 +279,8 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
     "rotary": _rotaries,
     "rotary_any": _rotaries_in_other_spellings,
     "write_cache": lambda: (
-        *_each(attentions, "write_cache", _index_copy, _index_put),
-        *_each(attentions, "write_cache", _index_put_of_one, sizes={"batch": 1}),
+        *each_type(attentions, "write_cache", _index_copy, _index_put),
+        *each_type(attentions, "write_cache", _index_put_of_one, sizes={"batch": 1}),
     ),
     "cached_attention": cached_attentions,
     "capped_attention": capped_attentions,
@@ -380,24 +290,8 @@ _TABLE: dict[str, Callable[[], Patterns]] = {
         *attentions_of_every_form(),
         *attentions_bshd(),
     ),
-    "linear": lambda: (  # those first that stand for more
-        *_each(gemms, "linear_relu", _linear_relu),
-        *_each(gemms, "linear_silu", _linear_silu),
-        *_each(gemms, "linear_gelu_erf", _linear_gelu_erf),
-        *_each(gemms, "linear_gelu_tanh", _linear_gelu_tanh),
-        *_each(gemms, "linear", _linear_and_sum),
-        *_each(gemms, "linear", _linear, rewrites=write_linear),
-    ),
-    "matmul": lambda: (
-        *_each(gemms, "matmul_relu", _matmul_relu),
-        *_each(gemms, "matmul_silu", _matmul_silu),
-        *_each(gemms, "matmul_gelu_erf", _matmul_gelu_erf),
-        *_each(gemms, "matmul_gelu_tanh", _matmul_gelu_tanh),
-        *_each(gemms, "matmul", _matmul_and_sum, _matmul_and_sum_as_in_gpt2),
-        *_each(gemms, "matmul", _matmul, _mm, _addmm, rewrites=write_einsum),
-        *_each(gemms, "batch_matmul_nt", _matmul_nt, _matmul_nt_the_other_way),
-        *_each(gemms, "batch_matmul", _matmul, _bmm, rewrites=write_products),
-    ),
+    "linear": products_of_weights,
+    "matmul": products,
     "quantised": quantised_products,
     "scaled_linear": scaled_products,
     "scan": scans,

@@ -11,6 +11,7 @@ from torch.nn import functional
 import custom_dispatch as cd
 from cuda_kernels import gemm
 from cuda_kernels.patterns import torch as torch_patterns
+from cuda_kernels.patterns import torch_products
 from cuda_kernels.patterns.tf32 import in_tf32
 from cuda_kernels.patterns.torch import everything
 from custom_dispatch.errors import DeclarationError
@@ -114,8 +115,8 @@ def test_a_block_of_16_bits_takes_the_kernel_for_its_rows() -> None:
     torch.manual_seed(3)
     model = Block().eval().to(torch.float16)
     patterns = [
-        cd.torch.Pattern(small("linear", "f16"), torch_patterns._linear_and_sum),
-        cd.torch.Pattern(small("linear", "f16", "gelu_erf"), torch_patterns._linear_gelu_erf),
+        cd.torch.Pattern(small("linear", "f16"), torch_products._linear_and_sum),
+        cd.torch.Pattern(small("linear", "f16", "gelu_erf"), torch_products._linear_gelu_erf),
     ]
     rows = torch.export.Dim("rows", min=2)
     x = torch.randn(2, 5, WIDTH, dtype=torch.float16)
