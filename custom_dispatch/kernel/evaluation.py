@@ -68,7 +68,13 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def dims_of(*exprs: Expr) -> tuple[Dim, ...]:
     """The dims that expressions are made of, each once, in order of appearance."""
-    return tuple({leaf: None for expr in exprs for leaf in _leaves(expr) if isinstance(leaf, Dim)})
+    found: dict[Dim, None] = {}
+    for expr in exprs:
+        if isinstance(expr, Dim):  # as most are
+            found[expr] = None
+        else:
+            found.update({leaf: None for leaf in _leaves(expr) if isinstance(leaf, Dim)})
+    return tuple(found)
 
 
 def _leaves(expr: Expr) -> tuple[Expr, ...]:
@@ -76,15 +82,15 @@ def _leaves(expr: Expr) -> tuple[Expr, ...]:
 
     They are asked for many times: packages declare thousands of kernels.
     """
+    if isinstance(expr, Dim | ComputeCapability):
+        return (expr,)
+    if not isinstance(expr, Binary | Where):
+        return ()
     try:
         return expr._kept_leaves
     except AttributeError:
-        found: dict[Expr, None] = {}
-        if isinstance(expr, Dim | ComputeCapability):
-            found[expr] = None
-        for part in children(expr):
-            found.update(dict.fromkeys(_leaves(part)))
-        object.__setattr__(expr, "_kept_leaves", tuple(found))
+        leaves = dict.fromkeys(leaf for part in children(expr) for leaf in _leaves(part))
+        object.__setattr__(expr, "_kept_leaves", tuple(leaves))
         return expr._kept_leaves
 
 

@@ -46,15 +46,15 @@ KERNELS = {
 }
 
 
-def build_module(name: str, directory: Path) -> Path:
-    """Build one module of the suite as DIRECTORY/NAME.vmfb."""
+def build_module(name: str, directory: Path, **more: Any) -> Path:
+    """Build one module of the suite as DIRECTORY/NAME.vmfb; `more` are options of `cd.compile`."""
     model_name, kernels_name, targets, how = MODULES[name]
     model = None if model_name is None else HERE.parents[1] / "mlir" / model_name
     kernels = KERNELS[kernels_name]
     path = directory / f"{name}.vmfb"
     if how.startswith("compile"):
         options: Any = dict(word.split("=") for word in how.split()[1:])
-        return cd.compile(model, kernels, targets, **options).save(path)
+        return cd.compile(model, kernels, targets, **options, **more).save(path)
     if how == "cubin":
         return cd.compile(model, _from_cubins(kernels, targets, directory), targets).save(path)
     form = "source" if how.endswith("source") else "executable"

@@ -26,7 +26,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if "cpu" in targets:  # what a GPU has in the same module is not run here
                 patch.setitem(MODULES, name, (model, kernels, ("cpu",), how))
         for name in {case.module for case in cases(80)}:
-            build_module(name, built)
+            build_module(name, built, asynchronous=False)  # the bare runtime calls no other form
     return built
 
 

@@ -17,6 +17,7 @@ from shipped import DTYPES, ODD, Shipped, assert_close, spoiled, unaligned
 import custom_dispatch as cd
 from cuda_kernels import attention
 from cuda_kernels.attention import decode as decoding
+from cuda_kernels.attention.decode_cache import decode_cache
 from cuda_kernels.attention.prefill import Prefill, Tiles, WarpgroupTiles, prefill
 from cuda_kernels.attention.signature import attend_cache
 
@@ -80,7 +81,7 @@ def by_position(request: pytest.FixtureRequest) -> Shipped:
 
 @pytest.fixture(scope="module", params=FORMS_BUT_ONE)
 def cached(request: pytest.FixtureRequest) -> Shipped:
-    return compiled(request.param, decoding.decode_cache("bf16", 64, decoding.Decode(64, 1)))
+    return compiled(request.param, decode_cache("bf16", 64, decoding.Decode(64, 1)))
 
 
 def decode(dtype: str, dim: int, *, layout: str = "bhsd") -> cd.Kernel:
