@@ -78,7 +78,7 @@ def in_generated_code(functions: Sequence[cd.Function]) -> Any:
 def as_kernels(functions: Sequence[cd.Function]) -> Any:
     """A program of the kernel forms, on the CPU."""
     kernels = [function.kernel() for function in functions]
-    return cd.load(cd.compile(None, kernels, ["cpu:host"]), "cpu")
+    return cd.load(cd.compile(None, kernels, ["cpu:host"], asynchronous=False), "cpu")
 
 
 def both(generated: Any, kernels: Any, function: cd.Function, values: Sequence[Any]) -> list[Any]:

@@ -89,7 +89,9 @@ def test_softmax(softmaxes: Shipped, random: Random, kind: str) -> None:
 
 def test_softmax_in_the_block_that_ships(random: Random) -> None:
     """As models have it: it is unrolled more, and in no other test."""
-    program = cd.load(cd.compile(None, [softmax.softmax_f32], ["cpu:host"]).bytes, "cpu")
+    program = cd.load(
+        cd.compile(None, [softmax.softmax_f32], ["cpu:host"], asynchronous=False).bytes, "cpu"
+    )
     x = values(random, "f32", 3, 9001)
     assert_close(np.asarray(program.softmax_f32(x)), softmax.softmax_f32.kernels[0].reference(x))
 

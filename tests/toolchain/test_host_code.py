@@ -70,7 +70,7 @@ def test_files_with_code_for_the_host_build_and_run(declare: Declare, tried: lis
     # Neither compiler is asked again: not even NVRTC, which would refuse them.
     cd.build(kernels, ["cuda:sm_80", "cpu"])
     assert len(tried) == 8
-    module = cd.compile(None, kernels, ["cpu"])
+    module = cd.compile(None, kernels, ["cpu"], asynchronous=False)
     program = cd.load(module, device="cpu")
     x = numpy.arange(100, dtype=numpy.float32)
     for name in ("scale", "doubled", "launched"):
