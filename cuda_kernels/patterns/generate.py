@@ -31,7 +31,7 @@ from torch.fx.experimental.symbolic_shapes import (
 
 import custom_dispatch as cd
 from cuda_kernels.patterns import torch as of_torch
-from cuda_kernels.patterns import torch_attention, written_out
+from cuda_kernels.patterns import torch_attention, torch_products, written_out
 from cuda_kernels.patterns.mlir import (
     FOLDER,
     HEAD,
@@ -227,7 +227,7 @@ def _with_numbers(text: str, scalars: list[str]) -> str:
 
 def digest() -> str:
     """What the files are made of: the statements of PyTorch's patterns and of this module."""
-    modules = (of_torch, torch_attention, written_out)
+    modules = (of_torch, torch_attention, torch_products, written_out)
     sources = (*(module.__file__ for module in modules), __file__)
     trees = [ast.dump(ast.parse(Path(str(source)).read_text())) for source in sources]
     return hashlib.sha256("".join(trees).encode()).hexdigest() + "\n"
