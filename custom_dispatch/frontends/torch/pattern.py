@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from iree.compiler import ir
-from torch.fx.experimental.symbolic_shapes import DimConstraints
 
 from custom_dispatch.errors import DeclarationError
 from custom_dispatch.frontends.torch.decompositions import WholeAttention
@@ -309,11 +307,8 @@ def _exported(
         for tensor in tensors.values()
     )
     module = _Function(function, scalars, list(tensors))
-    # It solves what it found of sizes, a fifth of the time, to say which of those that are declared
-    # dynamic have but one value; here none is.
-    unsolved = patch.object(DimConstraints, "solve", lambda _: None)
     try:
-        with torch.no_grad(), quiet_tracing(with_places=False), unsolved:
+        with torch.no_grad(), quiet_tracing(with_places=False):
             return torch.export.export(module, tuple(tensors.values()), dynamic_shapes=(dynamic,))
     except Exception as error:  # any code of the pattern's runs here
         raise wrong(
