@@ -244,15 +244,7 @@ def run(directory: Path, save: Path | None) -> int:
 
 def main() -> int:
     """Build, check or run."""
-    options = gpu_command.parser(__doc__).parse_args()
-    match options.what:
-        case "build":
-            build(options.directory)
-            return 0
-        case "check":
-            return check(options.directory)
-        case _:
-            return run(options.directory, options.save)
+    return gpu_command.of_three(__doc__, build, check, run)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import inspect
 import json
 import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,25 @@ def parser(document: str | None) -> argparse.ArgumentParser:
     found.add_argument("--device", default="cuda", help="as for cd.load")
     found.add_argument("--save", type=Path, help="a JSON file for the figures")
     return found
+
+
+def of_three(
+    document: str | None,
+    build: Callable[[Path], object],
+    check: Callable[..., int],
+    run: Callable[..., int],
+) -> int:
+    """A program of three commands; its exit status. `check` and `run` take the directory and, by
+    name, those of `device` and `save` that they have.
+    """
+    given = parser(document).parse_args()
+    if given.what == "build":
+        build(given.directory)
+        return 0
+    command = check if given.what == "check" else run
+    named = {name: getattr(given, name) for name in ("device", "save")}
+    taken = inspect.signature(command).parameters
+    return command(given.directory, **{name: named[name] for name in named if name in taken})
 
 
 def save(file: Path, command: str, **content: Any) -> None:
