@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import statements_on_cpu
 from jax import nn
 
 import custom_dispatch as cd
@@ -19,19 +20,10 @@ from cuda_kernels.patterns.jax_epilogues import epilogues, everything
 from cuda_kernels.patterns.jax_places.graph import read
 from cuda_kernels.patterns.jax_places.operations import values_of
 from custom_dispatch.frontends.jax.rewriting import apply_rules
-from custom_dispatch.toolchain.produced import file_of
 
 WIDTH = 32
 random = np.random.default_rng(3)
-LIMITED_GELU = cd.jax.call(
-    cd.Function(
-        "limited_gelu",
-        source=Path(__file__).with_name("epilogues.cuh"),
-        entry="epilogues::limited_gelu",
-        operands=[cd.Scalar("x", "f32"), cd.Scalar("limit", "f32")],
-        result="f32",
-    )
-)
+LIMITED_GELU = cd.jax.call(statements_on_cpu.LIMITED_GELU)
 
 
 def array(*shape: int, dtype: str = "float32") -> Any:
@@ -96,22 +88,8 @@ def test_operations_compute_what_jax_does() -> None:
             assert value.statement is not None, node.name
             names[value] = f"y{len(names)}"
             lines.append(value.statement(names[value], [names[each] for each in value.operands]))
-    for index, result in enumerate(graph.results):
-        lines.append(f"out[i * {len(OPERATIONS)} + {index}] = {names[values[result]]};")
-    head = 'extern "C" __global__ void every(const float* xs, const float* ys, float* out) {'
-    first = "const int i = threadIdx.x; const float x = xs[i], y = ys[i];"
-    kernel = cd.Kernel(
-        "every",
-        source=file_of("\n".join([head, first, *lines, "}\n"]), ".cu"),
-        operands=[
-            cd.In("xs", "f32", [len(x)]),
-            cd.In("ys", "f32", [len(x)]),
-            cd.Out("out", "f32", [len(x), len(OPERATIONS)]),
-        ],
-        block=len(x),
-        grid=1,
-    )
-    got = np.asarray(kernel.on("cpu")(x, y))
+    results = [names[values[result]] for result in graph.results]
+    got = statements_on_cpu.computed(lines, results, x, y)
     wanted = every(jnp.asarray(x), jnp.asarray(y))
     for index, (name, want) in enumerate(zip(OPERATIONS, wanted, strict=True)):
         np.testing.assert_allclose(got[:, index], want, 2e-5, 2e-5, err_msg=name)

@@ -11,13 +11,13 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+import statements_on_cpu
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import custom_dispatch as cd
 from cuda_kernels.patterns.onnx_epilogues import epilogues_in, everything_in
 from cuda_kernels.patterns.onnx_products import chains_of, values_of
-from custom_dispatch.toolchain.produced import file_of
 from tests.places import replaced_in_onnx
 
 WIDTH = 32
@@ -28,15 +28,7 @@ KINDS = {
     TensorProto.BFLOAT16: ml_dtypes.bfloat16,
     TensorProto.INT32: np.int32,
 }
-LIMITED_GELU = cd.onnx.register(
-    cd.Function(
-        "limited_gelu",
-        source=Path(__file__).with_name("epilogues.cuh"),
-        entry="epilogues::limited_gelu",
-        operands=[cd.Scalar("x", "f32"), cd.Scalar("limit", "f32")],
-        result="f32",
-    )
-)
+LIMITED_GELU = cd.onnx.register(statements_on_cpu.LIMITED_GELU)
 
 
 DOMAINS = {"limited_gelu": "custom_dispatch", "QuickGelu": "com.microsoft"}
@@ -178,22 +170,7 @@ def test_operations_compute_what_onnx_does() -> None:
         given = [known[by_value[each]] for each in value.operands]
         known[node.output[0]] = node.output[0]
         statements.append(value.statement(node.output[0], given))
-    for index, name in enumerate(names):
-        statements.append(f"out[i * {len(names)} + {index}] = {name};")
-    head = 'extern "C" __global__ void every(const float* xs, const float* ys, float* out) {'
-    first = "const int i = threadIdx.x; const float x = xs[i], y = ys[i];"
-    kernel = cd.Kernel(
-        "every",
-        source=file_of("\n".join([head, first, *statements, "}\n"]), ".cu"),
-        operands=[
-            cd.In("xs", "f32", [len(x)]),
-            cd.In("ys", "f32", [len(x)]),
-            cd.Out("out", "f32", [len(x), len(names)]),
-        ],
-        block=len(x),
-        grid=1,
-    )
-    got = np.asarray(kernel.on("cpu")(x, y))
+    got = statements_on_cpu.computed(statements, names, x, y)
     with np.errstate(all="ignore"):
         wanted = ReferenceEvaluator(model).run(None, {"x": x, "y": y})
     for index, (text, want) in enumerate(zip(OPERATIONS, wanted, strict=True)):

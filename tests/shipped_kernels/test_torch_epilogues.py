@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import statements_on_cpu
 import torch
 from torch.nn import functional
 
@@ -18,20 +19,10 @@ from cuda_kernels.patterns.torch import everything
 from cuda_kernels.patterns.torch_epilogues import chains_of, epilogues_in, everything_in
 from custom_dispatch.frontends.torch.graph import ASSERTION
 from custom_dispatch.frontends.torch.importer import export_model
-from custom_dispatch.toolchain.produced import file_of
 from tests.places import replaced_in_torch
 
 WIDTH = 32
-SOURCE = Path(__file__).with_name("epilogues.cuh")
-LIMITED_GELU = cd.torch.register(
-    cd.Function(
-        "limited_gelu",
-        source=SOURCE,
-        entry="epilogues::limited_gelu",
-        operands=[cd.Scalar("x", "f32"), cd.Scalar("limit", "f32")],
-        result="f32",
-    )
-)
+LIMITED_GELU = cd.torch.register(statements_on_cpu.LIMITED_GELU)
 OPERATIONS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "alpha": lambda x, y: torch.add(x, y, alpha=-0.5),
     "sub": lambda x, y: 1.5 - x - 2 * y,
@@ -82,27 +73,12 @@ def test_operations_compute_what_pytorch_does() -> None:
         if node.op == "placeholder":
             names[node] = node.name
         elif node.op == "output":
-            for index, each in enumerate(node.args[0]):
-                lines.append(f"out[i * {len(OPERATIONS)} + {index}] = {names[each]};")
+            results = [names[each] for each in node.args[0]]
         elif node.target is not ASSERTION:
             assert has_statement(node), node
             names[node] = f"y{len(names)}"
             lines.append(statement_of(node, names[node], names))
-    head = 'extern "C" __global__ void every(const float* xs, const float* ys, float* out) {'
-    first = "const int i = threadIdx.x; const float x = xs[i], y = ys[i];"
-    size = len(points)
-    kernel = cd.Kernel(
-        "every",
-        source=file_of("\n".join([head, first, *lines, "}\n"]), ".cu"),
-        operands=[
-            cd.In("xs", "f32", [size]),
-            cd.In("ys", "f32", [size]),
-            cd.Out("out", "f32", [size, len(OPERATIONS)]),
-        ],
-        block=size,
-        grid=1,
-    )
-    got = np.asarray(kernel.on("cpu")(x.numpy(), y.numpy()))
+    got = statements_on_cpu.computed(lines, results, x.numpy(), y.numpy())
     want = torch.stack(Operations()(x.double(), y.double()), dim=1).to(torch.float32).numpy()
     for index, name in enumerate(OPERATIONS):
         np.testing.assert_allclose(got[:, index], want[:, index], 1e-5, 1e-5, err_msg=name)
